@@ -70,19 +70,19 @@ struct AuditTests {
         let connection = try await database.connect()
         for (sql, code) in Self.damages {
             let began = ContinuousClock.now
-            let codes = try await connection.perform { @Sendable connection in
+            let outcome = try await LedgerAuditor().audit(on: connection) { connection, send in
                 // Put back at the end, by a transaction that is not committed.
                 try connection.execute(script: "BEGIN; \(sql)")
-                let outcome = try LedgerAuditor.audit(connection)
+                try LedgerAuditor.read(connection, send)
                 try connection.execute(script: "ROLLBACK")
-                return Set(outcome.findings.kept.map(\.code))
-            }
+            }.0
+            let codes = Set(outcome.findings.kept.map(\.code))
             #expect(codes.contains(code), "\(sql): \(codes)")
             #expect(ContinuousClock.now - began < .seconds(120), "\(sql)")
         }
         let sound = try await LedgerAuditor().run(on: connection) { _ in }.0
         #expect(sound.findings.kept.map(\.code).allSatisfy { $0 == .guardMissing })
-        #expect(sound.ends["app/\(sound.state.apps.keys.first?.text ?? "")"]?.position == 599)
+        #expect(sound.state.apps.keys.first.flatMap { sound.ends[.app($0)]?.position } == 599)
         await connection.close()
     }
 }

@@ -66,6 +66,7 @@ import Testing
         ("PinledgerServer/FastPath/HeadReader.swift", 1, "printable ASCII"),
         ("PinledgerServer/HTTP/RequestText.swift", 1, "ASCII"),
         ("PinledgerServer/Routes/Push/ClientStream.swift", 1, "printable ASCII, as HeadReader lets in"),
+        ("EventStore/Audit/AuditPage.swift", 2, "bytes that the scanner has found safe"),
         ("Pinning/Ledger/Event+Scanning.swift", 1, "the name of an event, of bytes that the scanner has found safe"),
         ("Pinning/Ledger/RecentNames.swift", 1, "bytes that the scanner has found safe"),
         ("Pinning/Ledger/SnapshotBytes.swift", 1, "255 bytes at the most, before anything compares them"),

@@ -26,7 +26,6 @@ struct CommandCheck: Sendable {
     private var places: [CommandKey: Place] = [:]
     /// Keys whose events stand at two places.
     private var repeated: Set<CommandKey> = []
-    private var lastTime = Timestamp(microseconds: 0)
     /// How long a key is promised to be known, in seconds.
     private static let promise: Int64 = 86_400
 
@@ -35,16 +34,15 @@ struct CommandCheck: Sendable {
         self.acknowledged = acknowledged
     }
 
-    mutating func take(_ entry: Entry, at position: Int64) {
-        self.lastTime = max(self.lastTime, entry.time)
-        guard let key = entry.origin.commandKey else { return }
+    /// Takes the key of the next event that has one.
+    mutating func take(_ key: CommandKey, at position: Int64, time: Timestamp) {
         guard let place = self.places[key] else {
-            self.places[key] = Place(first: position, last: position, time: entry.time)
+            self.places[key] = Place(first: position, last: position, time: time)
             return
         }
         if place.last == position - 1 {
             self.places[key]?.last = position
-        } else if place.time.adding(seconds: Self.promise) > entry.time {
+        } else if place.time.adding(seconds: Self.promise) > time {
             self.repeated.insert(key)
             self.findings.append(
                 LedgerFinding(
@@ -54,11 +52,12 @@ struct CommandCheck: Sendable {
             )
         } else {
             // The key was forgotten in between, and may be used for another command.
-            self.places[key] = Place(first: position, last: position, time: entry.time)
+            self.places[key] = Place(first: position, last: position, time: time)
         }
     }
 
-    mutating func finish() {
+    /// - Parameter lastTime: When the last event was recorded.
+    mutating func finish(at lastTime: Timestamp) {
         var known: Set<CommandKey> = []
         for row in self.rows {
             known.insert(row.key)
@@ -75,7 +74,7 @@ struct CommandCheck: Sendable {
                 continue
             }
         }
-        let floor = self.lastTime.adding(seconds: -Self.promise)
+        let floor = lastTime.adding(seconds: -Self.promise)
         for (key, place) in self.places where place.time > floor && !known.contains(key) {
             self.findings.append(
                 LedgerFinding(

@@ -32,7 +32,7 @@ package struct LedgerAuditor: Sendable {
         /// How many events were read.
         package var events: Int64
         /// The last readable event of each stream.
-        package var ends: [String: StreamEnd]
+        package var ends: [StreamID: StreamEnd]
     }
 
     /// Where a stream ends by its events.
@@ -62,72 +62,135 @@ package struct LedgerAuditor: Sendable {
     package func run<R: Sendable>(
         on connection: PostgresConnection, also: @escaping @Sendable (isolated PostgresConnection) throws -> R
     ) async throws -> (Outcome, R) {
-        let expectations = self.expectations
-        return try await connection.transaction(isolation: .repeatableRead, readOnly: true) { @Sendable connection in
-            try connection.withStatementTimeout(nil) { connection in
-                (try Self.audit(connection, expectations), try also(connection))
+        try await self.audit(on: connection) { connection, send in
+            try connection.transaction(isolation: .repeatableRead, readOnly: true) { @Sendable connection in
+                try connection.withStatementTimeout(nil) { connection in
+                    try Self.read(connection, send)
+                    return try also(connection)
+                }
             }
         }
     }
 
-    /// Audits what the connection's transaction sees.
-    package static func audit(
-        _ connection: isolated PostgresConnection, _ expectations: Expectations = Expectations()
-    ) throws -> Outcome {
+    /// One part of what is read, in the order in which the check takes it.
+    package enum Part: Sendable {
+        case beginning(Beginning)
+        case events(PostgresRows)
+        case ending(Ending)
+    }
+
+    /// What the check has to know before the first event.
+    package struct Beginning: Sendable {
+        /// The rows of `pinledger.head`.
+        fileprivate let heads: PostgresRows
+        /// Where the ledger ends by the head; where the head is missing, by the events.
+        fileprivate let end: Int64
+        fileprivate let nodes: [TileRoot]
+        /// Findings on malformed rows of the tree.
+        fileprivate let unreadable: [LedgerFinding]
+        fileprivate let commands: [CommandCheck.Row]
+    }
+
+    /// What the check compares its results with.
+    package struct Ending: Sendable {
+        fileprivate let streams: [LedgerCheck.StreamRow]
+        fileprivate let guards: [LedgerFinding]
+    }
+
+    private enum Page: Sendable {
+        case beginning(Beginning)
+        case events(AuditPage)
+        case ending(Ending)
+    }
+
+    /// Audits what `read` sends, which is what ``read(_:_:)`` sends in a transaction of the connection.
+    package func audit<R: Sendable>(
+        on connection: PostgresConnection,
+        read: @escaping @Sendable (isolated PostgresConnection, @escaping @Sendable (Part) throws -> Void) throws -> R
+    ) async throws -> (Outcome, R) {
+        var check: LedgerCheck?
+        var (beginning, ending): (Beginning?, Ending?)
+        let pipeline = PagePipeline<Part, Page> { part in
+            switch part {
+            case .beginning(let beginning): .beginning(beginning)
+            case .events(let rows): .events(AuditPage(rows))
+            case .ending(let ending): .ending(ending)
+            }
+        }
+        let answer = try await pipeline.run(on: connection, read: read) { page in
+            switch page {
+            case .beginning(let found):
+                beginning = found
+                check = LedgerCheck(
+                    end: max(0, found.end), stored: found.nodes,
+                    commands: CommandCheck(rows: found.commands, acknowledged: self.expectations.acknowledged),
+                    previous: self.expectations.previous, key: self.expectations.key)
+            case .events(let page): try check?.take(page)
+            case .ending(let found): ending = found
+            }
+        }
+        guard let check, let beginning, let ending else { throw CancellationError() }
+        return (Self.outcome(of: check, beginning, ending), answer)
+    }
+
+    /// Reads everything that an audit takes, in the connection's transaction.
+    package static func read(
+        _ connection: isolated PostgresConnection, _ send: (Part) throws -> Void
+    ) throws {
         let heads = try connection.query(
             "SELECT next_position, frontier, last_time, mac, raised_by FROM pinledger.head")
-        let head = heads.count == 1 ? heads.first : nil
-        let end = try head?.int64(0) ?? Self.end(connection)
-        // Its hashes do not fit its position where it cannot be read.
-        let stored = try? StoredEnd(heads)
+        let end =
+            heads.count == 1
+            ? try heads[0].int64(0)
+            : try connection.query("SELECT coalesce(max(position), -1) FROM pinledger.event").only.int64(0) &+ 1
         let (nodes, unreadable) = try self.tree(connection)
-        var check = LedgerCheck(
-            end: max(0, end), stored: nodes,
-            commands: CommandCheck(rows: try self.commands(connection), acknowledged: expectations.acknowledged),
-            previous: expectations.previous, key: expectations.key
-        )
+        try send(
+            .beginning(
+                Beginning(
+                    heads: heads, end: end, nodes: nodes, unreadable: unreadable,
+                    commands: try self.commands(connection))))
         try connection.copyRows(
-            """
-            COPY (SELECT position, stream, stream_version, recorded_at, type, actor_kind, actor_id, entry, leaf_hash, mac
-                  FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)
-            """
-        ) { rows in
-            for row in rows { check.take(try LedgerCheck.Row(row)) }
-        }
+            "COPY (SELECT \(AuditPage.columns) FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)",
+            batch: Int(BulkReader.pageSize)
+        ) { try send(.events($0)) }
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
-        check.finish(
-            end: stored,
-            streams: try streams.map {
-                LedgerCheck.StreamRow(
-                    name: try $0.text(0), version: try $0.int64(1), lastPosition: try $0.int64(2))
-            }
-        )
+        try send(
+            .ending(
+                Ending(
+                    streams: try streams.map {
+                        LedgerCheck.StreamRow(
+                            name: try $0.text(0), version: try $0.int64(1), lastPosition: try $0.int64(2))
+                    }, guards: try self.guards(connection))))
+    }
+
+    private static func outcome(of check: LedgerCheck, _ beginning: Beginning, _ ending: Ending) -> Outcome {
+        var check = check
+        let head = beginning.heads.count == 1 ? beginning.heads.first : nil
+        // Its hashes do not fit its position where it cannot be read.
+        let stored = try? StoredEnd(beginning.heads)
+        check.finish(end: stored, streams: ending.streams)
         var findings = check.findings
         if head == nil {
-            findings.add(LedgerFinding(.treeWrong, of: "head", "the head has \(heads.count) rows instead of one"))
+            findings.add(
+                LedgerFinding(
+                    .treeWrong, of: "head", "the head has \(beginning.heads.count) rows instead of one"))
         } else if stored == nil {
             findings.add(
-                LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position, \(end)"))
+                LedgerFinding(.treeWrong, of: "head", "the head's hashes do not fit its position, \(beginning.end)"))
         }
-        if let raised = try head?.int64(4), raised != check.state.fleet.raisedBy,
-            !check.damagedStreams.contains("fleet")
+        if let raised = try? head?.int64(4), raised != check.events.state.fleet.raisedBy,
+            !check.events.damagedStreams.contains("fleet")
         {
             findings.add(
                 LedgerFinding(
                     .columnsDiffer, of: "head",
-                    "the head says that versions are raised by \(raised), and events raise them by \(check.state.fleet.raisedBy)"
+                    "the head says that versions are raised by \(raised), and events raise them by \(check.events.state.fleet.raisedBy)"
                 ))
         }
-        for finding in unreadable { findings.add(finding) }
-        for finding in try self.guards(connection) { findings.add(finding) }
+        for finding in beginning.unreadable + ending.guards { findings.add(finding) }
         return Outcome(
-            findings: findings, state: check.state, damagedStreams: check.damagedStreams, position: max(0, end),
-            root: check.frontier?.root, events: check.count, ends: check.ends)
-    }
-
-    /// Where the ledger ends by its events.
-    private static func end(_ connection: isolated PostgresConnection) throws -> Int64 {
-        try connection.query("SELECT coalesce(max(position), -1) FROM pinledger.event").only.int64(0) &+ 1
+            findings: findings, state: check.events.state, damagedStreams: check.events.damagedStreams,
+            position: max(0, beginning.end), root: check.frontier?.root, events: check.count, ends: check.events.ends)
     }
 
     /// The stored nodes of the tree, and the findings on malformed rows.
@@ -186,16 +249,5 @@ package struct LedgerAuditor: Sendable {
             return LedgerFinding(
                 .guardMissing, of: table, "the trigger \(try row.text(1)) on \(table) is missing or not always enabled")
         }
-    }
-}
-
-extension LedgerCheck.Row {
-    fileprivate init(_ row: PostgresRow) throws {
-        self.init(
-            position: try row.int64(0), stream: try row.text(1), streamVersion: try row.int64(2),
-            time: Timestamp(microseconds: try row.timestamp(3)), type: try row.text(4), actorKind: try row.text(5),
-            actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8),
-            mac: try row.optionalBytes(9)
-        )
     }
 }

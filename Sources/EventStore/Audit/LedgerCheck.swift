@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import Postgres
 import TransparencyLog
 
 /// Recomputes a ledger row by row and gathers all mismatches. A pure value.
@@ -29,8 +30,7 @@ struct LedgerCheck: Sendable {
     }
 
     private(set) var findings = LedgerFindings()
-    /// The fold of what could be read.
-    private(set) var state = LedgerState()
+    private(set) var events = EventCheck()
     /// The right edge over the entries as they are; nil once a position is missing.
     private(set) var frontier: MerkleFrontier? = MerkleFrontier()
     /// The number of rows so far.
@@ -41,13 +41,6 @@ struct LedgerCheck: Sendable {
     private var macs: MACCheck?
     private var tree: TreeCheck
     private var next: Int64 = 0
-    private var lastTime = Timestamp(microseconds: 0)
-    /// Where each stream ends, as far as it could be read.
-    private(set) var ends: [String: LedgerAuditor.StreamEnd] = [:]
-    /// Streams of which an event is damaged or missing: later mismatches in them are consequences.
-    private(set) var damagedStreams: Set<String> = []
-    /// The last position that was found missing.
-    private var lastMissing: Int64 = -1
 
     /// - Parameters:
     ///   - end: The number of events by the head.
@@ -62,8 +55,45 @@ struct LedgerCheck: Sendable {
         self.compareWithPrevious()
     }
 
+    /// Takes the next rows in the order of positions.
+    mutating func take(_ page: AuditPage) throws(PostgresError) {
+        guard let sound = page.sound, let first = sound.steps.first, let last = sound.steps.last,
+            first.position == self.next, last.position < self.end, self.frontier != nil, self.events.isSound,
+            // The root at the earlier report's end is known only where the page is taken row by row.
+            self.previous.map({ !(first.position...last.position).contains($0.position - 1) }) ?? true
+        else {
+            for row in page.rows { self.take(try Row(row)) }
+            return
+        }
+        self.count += Int64(sound.steps.count)
+        self.next = last.position + 1
+        self.tree.take(sound.leaves, from: first.position, subtree: sound.subtree)
+        self.append(sound)
+        let fitting = self.events.fold(sound.steps, ends: sound.ends)
+        for (place, key) in sound.keys.prefix(while: { $0.place < fitting }) {
+            self.commands.take(key, at: sound.steps[place].position, time: sound.steps[place].time)
+        }
+        // Says what is wrong with the first that does not fit.
+        for row in page.rows[fitting...] { self.read(try Row(row)) }
+    }
+
+    /// Appends a page's leaves to the right edge, and compares the MACs on the way.
+    private mutating func append(_ page: AuditPage.Sound) {
+        guard var frontier else { return }
+        defer { self.frontier = frontier }
+        var macs = self.macs == nil ? [] : page.macs[...]
+        if macs.isEmpty, let subtree = page.subtree, frontier.append(subtree: subtree) { return }
+        for (place, leaf) in page.leaves.enumerated() {
+            frontier.append(leaf: leaf)
+            guard let mac = macs.first, mac.place == place else { continue }
+            macs.removeFirst()
+            let step = page.steps[place]
+            self.macs?.take(mac.mac, beside: Head(position: step.position + 1, frontier: frontier, lastTime: step.time))
+        }
+    }
+
     /// Takes the next row in the order of positions.
-    mutating func take(_ row: Row) {
+    private mutating func take(_ row: Row) {
         self.count += 1
         guard (0..<self.end).contains(row.position) else {
             self.findings.add(
@@ -80,7 +110,7 @@ struct LedgerCheck: Sendable {
                 )
             )
             self.frontier = nil
-            self.lastMissing = row.position - 1
+            self.events.miss(through: row.position - 1)
         }
         self.next = row.position + 1
         let hashed = MerkleTree.leafHash(row.entry)
@@ -105,8 +135,7 @@ struct LedgerCheck: Sendable {
         do { entry = try Entry(bytes: row.entry) } catch {
             self.findings.add(
                 LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry cannot be read: \(error)"))
-            self.ends[row.stream] = .init(version: row.streamVersion, position: row.position, time: row.time)
-            self.damagedStreams.insert(row.stream)
+            self.events.skip(row.stream, version: row.streamVersion, position: row.position, time: row.time)
             return
         }
         if entry.bytes != row.entry {
@@ -114,37 +143,8 @@ struct LedgerCheck: Sendable {
                 LedgerFinding(.entryUnreadable, at: row.position, of: row.stream, "the entry is not canonical JSON"))
         }
         self.compareColumns(row, entry)
-        let before = self.ends[row.stream]
-        let next = (before?.version ?? 0) &+ 1
-        if entry.streamVersion > next, self.lastMissing > before?.position ?? -1 {
-            // The events between are among those that are missing.
-            self.damagedStreams.insert(row.stream)
-        } else if entry.streamVersion != next {
-            self.damagedStreams.insert(row.stream)
-            self.findings.add(
-                LedgerFinding(
-                    .streamVersionWrong, at: row.position, of: row.stream,
-                    "the event has version \(entry.streamVersion) of its stream, where \(next) is the next"
-                )
-            )
-        }
-        if entry.time < self.lastTime {
-            self.findings.add(
-                LedgerFinding(.timeFalls, at: row.position, "the event lies before the one before it"))
-        }
-        self.lastTime = max(self.lastTime, entry.time)
-        self.ends[row.stream] = .init(version: entry.streamVersion, position: row.position, time: entry.time)
-        if !self.state.apply(entry.event, of: entry.stream, at: entry.time),
-            !self.damagedStreams.contains(row.stream)
-        {
-            self.damagedStreams.insert(row.stream)
-            self.findings.add(
-                LedgerFinding(
-                    .eventUnfit, at: row.position, of: row.stream,
-                    "\(entry.event.type) cannot follow on what came before it in the stream")
-            )
-        }
-        self.commands.take(entry, at: row.position)
+        for finding in self.events.take(entry, at: row.position) { self.findings.add(finding) }
+        if let key = entry.origin.commandKey { self.commands.take(key, at: row.position, time: entry.time) }
     }
 
     private mutating func compareColumns(_ row: Row, _ entry: Entry) {
@@ -190,7 +190,7 @@ struct LedgerCheck: Sendable {
                 )
             )
             self.frontier = nil
-            self.lastMissing = self.end - 1
+            self.events.miss(through: self.end - 1)
         }
         if let previous, previous.position > self.end {
             self.findings.add(
@@ -203,15 +203,14 @@ struct LedgerCheck: Sendable {
         // Missing events at the end are named: nodes over them are not looked for.
         self.tree.finish(size: self.end, frontier: stored?.head.frontier ?? MerkleFrontier())
         for finding in self.tree.findings { self.findings.add(finding) }
-        var streams = self.ends
+        var streams = self.events.ends
         for row in rows {
+            let counted = StreamID(text: row.name).flatMap { streams.removeValue(forKey: $0) }
             // A stream whose last events are missing is taken to be as long as its row says.
-            if self.lastMissing >= 0, row.version > streams[row.name]?.version ?? 0 {
-                self.damagedStreams.insert(row.name)
-                streams[row.name] = nil
+            if self.events.lastMissing >= 0, row.version > counted?.version ?? 0 {
+                self.events.damage(row.name)
                 continue
             }
-            let counted = streams.removeValue(forKey: row.name)
             // Schema version 5 and before wrote the last position of the whole batch.
             guard let counted, counted.version == row.version,
                 (counted.position..<self.end).contains(row.lastPosition)
@@ -228,19 +227,31 @@ struct LedgerCheck: Sendable {
                 continue
             }
         }
-        for (name, counted) in streams.sorted(by: { $0.key < $1.key }) {
+        for (stream, counted) in streams.sorted(by: { $0.key.text < $1.key.text }) {
             self.findings.add(
                 LedgerFinding(
-                    .streamHeadWrong, at: counted.position, of: name, "the stream's length is not recorded")
+                    .streamHeadWrong, at: counted.position, of: stream.text, "the stream's length is not recorded")
             )
         }
         if let stored, self.frontier == stored.head.frontier { self.macs?.finish(stored) }
         for finding in self.macs?.findings ?? [] { self.findings.add(finding) }
-        self.commands.finish()
+        self.commands.finish(at: self.events.lastTime)
         for finding in self.commands.findings { self.findings.add(finding) }
     }
 
     private static func span(_ first: Int64, _ last: Int64) -> String {
         first == last ? "position \(first)" : "positions \(first) to \(last)"
+    }
+}
+
+extension LedgerCheck.Row {
+    /// Reads a row of ``AuditPage/columns``.
+    fileprivate init(_ row: PostgresRow) throws(PostgresError) {
+        self.init(
+            position: try row.int64(0), stream: try row.text(1), streamVersion: try row.int64(2),
+            time: Timestamp(microseconds: try row.timestamp(3)), type: try row.text(4), actorKind: try row.text(5),
+            actorID: try row.text(6), entry: try row.bytes(7), leafHash: try row.bytes(8),
+            mac: try row.optionalBytes(9)
+        )
     }
 }

@@ -42,6 +42,21 @@ struct TreeCheck: Sendable {
         self.next = position + 1
     }
 
+    /// Takes the leaves from `position` on, which are as recorded and not before the last one.
+    ///
+    /// - Parameter subtree: The tree over them alone, where it is known.
+    mutating func take(_ leaves: [LogHash], from position: Int64, subtree: MerkleFrontier?) {
+        if let subtree, subtree.size == UInt64(Self.width), position.isMultiple(of: Self.width) {
+            if position >= self.tile.first + Self.width { self.closeTile() }
+            self.tile = Leaves(first: position, hashed: subtree, recorded: subtree)
+            self.next = position + Self.width
+        } else {
+            for (place, leaf) in leaves.enumerated() {
+                self.take(position: position + Int64(place), hashed: leaf, recorded: leaf)
+            }
+        }
+    }
+
     private mutating func closeTile() {
         let end = self.tile.first + Self.width
         let index = UInt64(self.tile.first / Self.width)

@@ -28,6 +28,13 @@ package struct PostgresCells {
         guard let bytes = unsafe self[row, column], bytes.count == 8 else { return nil }
         return unsafe Int64(bigEndian: UnsafeRawBufferPointer(bytes).loadUnaligned(as: Int64.self))
     }
+
+    /// A `timestamptz` in microseconds since the Unix epoch; nil for another length, and beyond the numbers.
+    package func timestamp(_ row: Int, _ column: Int) -> Int64? {
+        guard let value = self.int64(row, column)?.addingReportingOverflow(PostgresValue.epochOffset), !value.overflow
+        else { return nil }
+        return value.partialValue
+    }
 }
 
 extension PostgresRows {

@@ -61,17 +61,41 @@ package struct DocumentCheck: Sendable {
     ///   - now: When it was read.
     ///   - grace: How many seconds nodes may take to publish recorded changes.
     package init(ledger: LedgerAuditor.Outcome, previous: AuditReport?, at now: Timestamp, grace: Int64) {
-        self.ledger = ledger
-        self.previous = previous
-        self.limit = now.adding(seconds: -grace)
+        self.init(ledger: ledger, previous: previous, limit: now.adding(seconds: -grace))
     }
 
-    /// Judges a stored document.
-    package mutating func take(_ stored: Stored) {
-        if !self.stored.insert(stored.app).inserted {
+    private init(ledger: LedgerAuditor.Outcome, previous: AuditReport?, limit: Timestamp) {
+        self.ledger = ledger
+        self.previous = previous
+        self.limit = limit
+    }
+
+    /// Judges every stored document, several at a time.
+    package mutating func take(_ documents: [Stored]) async {
+        for document in documents where !self.stored.insert(document.app).inserted {
             self.add(
-                .documentWrong, stored.app, "more than one document is stored: also version \(stored.version)")
+                .documentWrong, document.app, "more than one document is stored: also version \(document.version)")
         }
+        let empty = DocumentCheck(ledger: self.ledger, previous: self.previous, limit: self.limit)
+        let size = 256
+        await withTaskGroup(of: (Int, DocumentCheck).self) { group in
+            for first in stride(from: 0, to: documents.count, by: size) {
+                group.addTask {
+                    var check = empty
+                    for document in documents[first..<min(first + size, documents.count)] { check.take(document) }
+                    return (first, check)
+                }
+            }
+            var parts: [Int: DocumentCheck] = [:]
+            for await (first, check) in group { parts[first] = check }
+            for (_, part) in parts.sorted(by: { $0.key < $1.key }) {
+                self.findings += part.findings
+                self.behind += part.behind
+            }
+        }
+    }
+
+    private mutating func take(_ stored: Stored) {
         self.checkPosition(of: stored)
         if let earlier = self.previous?.documents[stored.app], stored.version < earlier {
             self.add(.versionFell, stored.app, "version \(stored.version) stands where version \(earlier) stood")
@@ -127,7 +151,7 @@ package struct DocumentCheck: Sendable {
 
     /// The ends of the streams from which a document is made.
     private func ends(of app: AppID) -> [LedgerAuditor.StreamEnd] {
-        [StreamID.app(app), .fleet].compactMap { self.ledger.ends[$0.text] }
+        [StreamID.app(app), .fleet].compactMap { self.ledger.ends[$0] }
     }
 
     /// Whether the fold of a document's streams is reliable.

@@ -99,7 +99,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         let documents = beside.documents
         var check = DocumentCheck(
             ledger: outcome, previous: expectations.previous, at: beside.time, grace: self.grace)
-        for document in documents { check.take(document) }
+        await check.take(documents)
         check.finish()
         for app in (expectations.previous?.documents ?? [:]).keys.sorted()
         where !documents.contains(where: { $0.app == app }) {
