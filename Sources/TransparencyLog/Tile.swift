@@ -59,6 +59,17 @@ package struct Tile: Hashable, Sendable {
         Int(self.nodeCount(level: level, treeSize: treeSize) % UInt64(self.fullWidth))
     }
 
+    /// The tiles, or bundles, of one kind in a tree: full ones, then the partial one. Made one by one: the size may be any
+    /// number.
+    package static func all(_ content: Content, of treeSize: UInt64) -> some Sequence<Tile> {
+        let level = if case .hashes(let level) = content { level } else { 0 }
+        let full = self.fullCount(level: level, treeSize: treeSize)
+        let partial = self.partialWidth(level: level, treeSize: treeSize)
+        return (0..<full + (partial > 0 ? 1 : 0)).lazy.compactMap { index in
+            Tile(content, index: index, width: index < full ? Self.fullWidth : partial)
+        }
+    }
+
     /// The number of complete nodes at a tile level: floor(treeSize / 256^level).
     private static func nodeCount(level: Int, treeSize: UInt64) -> UInt64 {
         // Shifting by 64 bits or more gives 0, which is what a level beyond any tree holds.

@@ -66,7 +66,8 @@ struct Pinledger: AsyncParsableCommand {
             CommandGroup(
                 name: "History and reports",
                 subcommands: [
-                    HistoryCommand.self, DocumentCommands.self, LogCommands.self, TelemetryCommands.self,
+                    HistoryCommand.self, DocumentCommands.self, LogCommands.self, AuditCommands.self,
+                    TelemetryCommands.self,
                 ]),
             CommandGroup(
                 name: "Keys and access",

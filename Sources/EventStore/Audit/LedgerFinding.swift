@@ -8,6 +8,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case positionBeyondHead = "position_beyond_head"
         /// The entry's bytes are not those of an event that this program knows, or not canonical.
         case entryUnreadable = "entry_unreadable"
+        /// The entry says another position than the one at which it stands in the log.
+        case positionWrong = "position_wrong"
         /// The columns beside the entry differ from the entry.
         case columnsDiffer = "columns_differ"
         /// The entry's hash is not the recorded one.
@@ -41,6 +43,8 @@ package struct LedgerFinding: Hashable, Sendable {
         /// A command that was answered as done is not recorded, or more than once.
         case acknowledgedLost = "acknowledged_lost"
         case acknowledgedTwice = "acknowledged_twice"
+        /// A log's checkpoint does not belong to its entries.
+        case checkpointWrong = "checkpoint_wrong"
         /// The ledger does not continue the one of an earlier report.
         case historyRewritten = "history_rewritten"
         /// A document's version is lower than in an earlier report.

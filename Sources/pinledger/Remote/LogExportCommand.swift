@@ -31,7 +31,7 @@ struct LogExportCommand: AsyncParsableCommand {
             let size = verified.checkpoint.size
             var tree = MerkleFrontier()
             var roots: [TileRoot] = []
-            for (index, width) in Self.tiles(level: 0, of: size) {
+            for (index, width) in Tile.all(.entries, of: size).map({ ($0.index, $0.width) }) {
                 let leaves = try await self.bundle(index, width, client)
                 try await self.tile(level: 0, index, width, leaves, client)
                 for leaf in leaves { roots += tree.append(leaf: leaf) }
@@ -39,7 +39,7 @@ struct LogExportCommand: AsyncParsableCommand {
             }
             for level in 1...7 {
                 let hashes = roots.filter { $0.level == level * TileRoot.levelsPerTile }.map(\.hash)
-                for (index, width) in Self.tiles(level: level, of: size) {
+                for (index, width) in Tile.all(.hashes(level: level), of: size).map({ ($0.index, $0.width) }) {
                     let start = Int(index) * Tile.fullWidth
                     try await self.tile(level: level, index, width, Array(hashes[start..<(start + width)]), client)
                 }
@@ -54,13 +54,6 @@ struct LogExportCommand: AsyncParsableCommand {
             try self.write(note, to: "checkpoint")
             Console.print("Exported \(size) entries of \(verified.checkpoint.origin) to \(self.directory).")
         }
-    }
-
-    /// The tiles of a level: full ones, then the partial one.
-    private static func tiles(level: Int, of size: UInt64) -> [(index: UInt64, width: Int)] {
-        let full = Tile.fullCount(level: level, treeSize: size)
-        let partial = Tile.partialWidth(level: level, treeSize: size)
-        return (0..<full).map { ($0, Tile.fullWidth) } + (partial > 0 ? [(full, partial)] : [])
     }
 
     private static func bytes(_ path: String, _ client: APIClient) async throws -> [UInt8] {

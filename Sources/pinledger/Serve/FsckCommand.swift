@@ -260,20 +260,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             ])
             return Console.print(report.canonicalText)
         }
-        if !findings.isEmpty {
-            var table = Table(["CODE", "POSITION", "OF", "FINDING"])
-            for finding in findings.kept {
-                let last = finding.lastPosition.map { "-\($0)" } ?? ""
-                table.add([
-                    finding.code.rawValue, finding.position.map { "\($0)\(last)" } ?? "", finding.subject ?? "",
-                    finding.detail,
-                ])
-            }
-            Console.print(table.text)
-            if findings.count > findings.kept.count {
-                Console.print("and \(findings.count - findings.kept.count) more")
-            }
-        }
+        findings.printTable()
         let root = outcome.root.map { Hex.encode($0.bytes) } ?? "unknown"
         Console.print(
             """
@@ -290,16 +277,4 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
 extension JSONLimits {
     /// A report names every document.
     static let report = JSONLimits(depth: 8, nodes: 10_000_000)
-}
-
-extension LedgerFinding {
-    fileprivate var json: JSON {
-        .members([
-            "code": .string(self.code.rawValue),
-            "position": self.position.map { .integer($0) },
-            "last_position": self.lastPosition.map { .integer($0) },
-            "of": self.subject.map { .string($0) },
-            "detail": .string(self.detail),
-        ])
-    }
 }

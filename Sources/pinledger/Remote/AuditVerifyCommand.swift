@@ -1,0 +1,143 @@
+import ArgumentParser
+import EventStore
+import Foundation
+import Keys
+import PinWire
+import Pinning
+import TransparencyLog
+
+/// Recomputes a log from a server or from a directory.
+struct AuditVerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Verify every entry of the log, and list all damage.",
+        discussion: """
+            pinledger audit verify --key pins.example.com/log+f9b01114+AUKu9fG+jjWncmGh7nJ1lhs2uOn3zClkMeczf/z0Y/Xg
+            pinledger audit verify /srv/log --key VKEY --previous checkpoint-2025
+
+            Without a directory it reads the server's log; with one, a copy that `pinledger log export DIRECTORY` made or that was \
+            fetched from a web server. It verifies the checkpoint, recomputes each hash and each tile up to the root, and \
+            replays the events: their form, order, times and streams, and whether each could follow on those before it.
+
+            Keep each checkpoint, or each report (--output json), and give it to the next run (--previous): then history \
+            that was rewritten or cut off since is found too.
+
+            A long log is best exported first: an export that was interrupted goes on where it stopped.
+
+            Exit codes: 0 no damage, 10 damage found or the checkpoint does not verify, 8 server not reachable.
+            """)
+    @Argument(help: "Directory with a copy of the log. Default: the server's log.") var directory: String?
+    @OptionGroup var trusted: LogCommands.TrustOptions
+    @Option(
+        help: ArgumentHelp(
+            "Earlier checkpoint, or report of `audit verify` or `fsck`, that the log must continue. Repeat it for several.",
+            valueName: "file"))
+    var previous: [String] = []
+    @OptionGroup var remote: RemoteOptions
+
+    func run() async throws {
+        let trust = try self.trusted.trust()
+        let earlier = try self.previous.map { try Self.earlier($0, trust) }
+        if let directory = self.directory {
+            try await self.verify(trust, earlier) { path in
+                FileManager.default.contents(atPath: "\(directory)/\(path)").map(Array.init)
+            }
+        } else {
+            try await self.remote.withClient { client in
+                try await self.verify(trust, earlier) { path in
+                    let answer = try await client.send("GET", "/log/\(path)")
+                    if answer.status == 404 { return nil }
+                    try answer.check()
+                    return answer.body
+                }
+            }
+        }
+    }
+
+    private func verify(
+        _ trust: LogTrust, _ earlier: [AuditReport], read: @escaping @Sendable (String) async throws -> [UInt8]?
+    ) async throws {
+        let began = ContinuousClock.now
+        guard let note = try await read("checkpoint") else {
+            throw CommandFailure(
+                "there is no checkpoint",
+                advice: self.directory == nil
+                    ? "`pinledger log open NAME` opens a log." : "Name the directory that `pinledger log export DIRECTORY` wrote.",
+                status: .notFound)
+        }
+        let verified: LogTrust.Verified
+        do { verified = try trust.verify(checkpoint: note) } catch {
+            throw CommandFailure("the checkpoint does not verify: \(error)", status: .notVerified)
+        }
+        let checkpoint = verified.checkpoint
+        let outcome: LedgerAuditor.Outcome
+        do {
+            outcome = try await LogAuditor(read: read).run(checkpoint, earlier: earlier) { done in
+                Console.error("\(done) of \(checkpoint.size) entries")
+            }
+        } catch let error as LogError {
+            throw CommandFailure("\(error)", status: .notVerified)
+        }
+        let seconds = Double((ContinuousClock.now - began) / .milliseconds(1)).rounded() / 1000
+        self.show(verified, outcome, seconds: seconds)
+        let findings = outcome.findings
+        guard findings.isEmpty else {
+            throw CommandFailure(
+                "the log is damaged: \(findings.count) finding\(findings.count == 1 ? "" : "s")",
+                advice: self.directory == nil
+                    ? "Keep the checkpoint and what the log serves: they prove it. Operators find the cause with `pinledger fsck`."
+                    : "Export the log into an empty directory and verify that: if it is sound, only this copy was altered.",
+                status: .notVerified)
+        }
+    }
+
+    private func show(_ verified: LogTrust.Verified, _ outcome: LedgerAuditor.Outcome, seconds: Double) {
+        let checkpoint = verified.checkpoint
+        guard self.remote.output == .table else {
+            let report: JSON = .members([
+                "status": outcome.findings.isEmpty ? "clean" : "damaged",
+                "origin": .string(checkpoint.origin.text),
+                "position": .integer(outcome.position),
+                "epoch": .integer(outcome.state.fleet.epoch),
+                "events": .integer(outcome.events),
+                "root": .string(Hex.encode(checkpoint.root.bytes)),
+                "cosignatures": .array(verified.cosignatures.map { .string($0.key.name.text) }),
+                "finding_count": .integer(Int64(outcome.findings.count)),
+                "findings": .array(outcome.findings.kept.map(\.json)),
+                "seconds": .number(seconds),
+            ])
+            return Console.print(report.canonicalText)
+        }
+        outcome.findings.printTable()
+        Console.print(
+            """
+            origin        \(checkpoint.origin)
+            events        \(outcome.events)
+            root          \(Hex.encode(checkpoint.root.bytes))
+            epoch         \(outcome.state.fleet.epoch)
+            cosigned by   \(verified.cosignatures.isEmpty ? "no known witness" : verified.cosignatures.map(\.key.name.text).joined(separator: ", "))
+            findings      \(outcome.findings.count == 0 ? "none" : "\(outcome.findings.count)")
+            seconds       \(seconds)
+            """)
+    }
+
+    /// An earlier state from a file: a signed checkpoint or a report.
+    private static func earlier(_ file: String, _ trust: LogTrust) throws -> AuditReport {
+        guard let data = FileManager.default.contents(atPath: file) else {
+            throw CommandFailure("\(file) cannot be read", status: .usage)
+        }
+        do {
+            if data.first == UInt8(ascii: "{") {
+                return try AuditReport(try JSON(parsing: Array(data), limits: .report))
+            }
+            let checkpoint = try trust.verify(checkpoint: Array(data)).checkpoint
+            guard let position = Int64(exactly: checkpoint.size) else {
+                throw LogError.treeTooLarge(size: checkpoint.size)
+            }
+            return AuditReport(position: position, root: checkpoint.root, documents: [:])
+        } catch {
+            throw CommandFailure(
+                "\(file) is neither a checkpoint that verifies nor a report: \(error)", status: .usage)
+        }
+    }
+}
