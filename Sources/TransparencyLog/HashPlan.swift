@@ -32,6 +32,22 @@ package struct HashPlan: Sendable {
         self.ranges = Self.merge(self.parts.joined().map(\.stored))
     }
 
+    /// Plans the root of the first `size` leaves, which are at least one.
+    ///
+    /// - Throws: ``LogError/sizesOutOfOrder(oldSize:newSize:)`` for none, ``LogError/treeTooLarge(size:)``.
+    package static func root(ofFirst size: UInt64) throws(LogError) -> HashPlan {
+        guard size <= MerkleTree.maximumSize else { throw .treeTooLarge(size: size) }
+        guard size > 0 else { throw .sizesOutOfOrder(oldSize: 0, newSize: 0) }
+        return HashPlan([0..<size])
+    }
+
+    /// Computes the root that ``root(ofFirst:)`` planned.
+    ///
+    /// - Throws: ``LogError/missingHashes(_:)`` if a run does not have as many hashes as its range.
+    package func root(from stored: [[LogHash]]) throws(LogError) -> LogHash {
+        try self.results(from: stored).first ?? MerkleTree.emptyRoot
+    }
+
     /// Computes the results from what the store holds for each of ``ranges``, in the same order.
     ///
     /// - Throws: ``LogError/missingHashes(_:)`` if a run does not have as many hashes as its range.

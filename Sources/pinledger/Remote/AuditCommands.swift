@@ -7,5 +7,5 @@ struct AuditCommands: AsyncParsableCommand {
             Auditors need the log's key, and read access to the log or a copy of it. Operators who have the database use \
             `pinledger fsck`.
             """,
-        subcommands: [AuditVerifyCommand.self])
+        subcommands: [AuditVerifyCommand.self, AuditReportCommand.self])
 }
