@@ -13,17 +13,10 @@ struct CommandCheck: Sendable {
         var end: Int64 { self.first &+ self.count }
     }
 
-    /// The positions of the events of one key.
-    private struct Place: Sendable {
-        var first: Int64
-        var last: Int64
-        var time: Timestamp
-    }
-
     private(set) var findings: [LedgerFinding] = []
     private let rows: [Row]
     private let acknowledged: [AcknowledgedCommand]
-    private var places: [CommandKey: Place] = [:]
+    private var places: CommandPlaces
     /// Keys whose events stand at two places.
     private var repeated: Set<CommandKey> = []
     /// How long a key is promised to be known, in seconds.
@@ -32,16 +25,19 @@ struct CommandCheck: Sendable {
     init(rows: [Row], acknowledged: [AcknowledgedCommand]) {
         self.rows = rows
         self.acknowledged = acknowledged
+        self.places = CommandPlaces(
+            keeping: Set(rows.map(\.key)), Set(acknowledged.map(\.idempotencyKey)), for: Self.promise)
     }
 
     /// Takes the key of the next event that has one.
     mutating func take(_ key: CommandKey, at position: Int64, time: Timestamp) {
-        guard let place = self.places[key] else {
-            self.places[key] = Place(first: position, last: position, time: time)
+        guard var place = self.places[key] else {
+            self.places[key] = .init(first: position, last: position, time: time)
             return
         }
         if place.last == position - 1 {
-            self.places[key]?.last = position
+            place.last = position
+            self.places[key] = place
         } else if place.time.adding(seconds: Self.promise) > time {
             self.repeated.insert(key)
             self.findings.append(
@@ -52,7 +48,7 @@ struct CommandCheck: Sendable {
             )
         } else {
             // The key was forgotten in between, and may be used for another command.
-            self.places[key] = Place(first: position, last: position, time: time)
+            self.places[key] = .init(first: position, last: position, time: time)
         }
     }
 
@@ -75,7 +71,7 @@ struct CommandCheck: Sendable {
             }
         }
         let floor = lastTime.adding(seconds: -Self.promise)
-        for (key, place) in self.places where place.time > floor && !known.contains(key) {
+        for (key, place) in self.places.all where place.time > floor && !known.contains(key) {
             self.findings.append(
                 LedgerFinding(
                     .commandWrong, at: place.first, of: "\(key.actor) \(key.key)",
@@ -90,7 +86,7 @@ struct CommandCheck: Sendable {
         guard !self.acknowledged.isEmpty else { return }
         var byKey: [String: [(key: CommandKey, end: Int64)]] = [:]
         for row in self.rows { byKey[row.key.key, default: []].append((row.key, row.end)) }
-        for (key, place) in self.places where !known.contains(key) {
+        for (key, place) in self.places.all where !known.contains(key) {
             byKey[key.key, default: []].append((key, place.last + 1))
         }
         for command in self.acknowledged {
