@@ -38,6 +38,14 @@ package struct Tile: Hashable, Sendable {
     /// Whether the tile has fewer hashes than a full one.
     package var isPartial: Bool { self.width < Self.fullWidth }
 
+    /// The most bytes that its file may have.
+    package var maximumByteCount: Int {
+        switch self.content {
+        case .hashes: self.width * LogHash.byteCount
+        case .entries: self.width * (2 + EntryBundle.maximumEntrySize)
+        }
+    }
+
     /// The stored hashes that the tile is made of; for a bundle, the leaf hashes of its entries.
     package var hashes: HashRange {
         let start = self.index * UInt64(Self.fullWidth)

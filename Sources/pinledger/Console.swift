@@ -12,8 +12,13 @@ enum Console {
         do { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) } catch { exit(128 + SIGPIPE) }
     }
 
-    /// Writes a line for people; a reader that is gone loses nothing.
+    /// Writes a line for people; a reader that is gone loses nothing. Control characters but line feeds are shown as `?`, so
+    /// that a text from a server cannot move the cursor.
     static func error(_ text: String) {
+        let text = String(
+            text.unicodeScalars.map {
+                $0 != "\n" && $0.properties.generalCategory == .control ? "?" : Character($0)
+            })
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
     }
 }

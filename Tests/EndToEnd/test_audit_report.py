@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -45,7 +47,7 @@ def report(log, vkey, events, tmp_path) -> Path:
         "audit", "report", str(directory), "--since", events[200]["time"], "--until", events[400]["time"],
         "--key", vkey, "--previous", str(earlier),
     )  # fmt: skip
-    assert "Wrote 200 events" in done.stdout, done.stdout
+    assert ": 200 events, verified against" in done.stdout, done.stdout
     return directory
 
 
@@ -110,7 +112,7 @@ def test_a_period_without_events_has_a_report(log, vkey, tmp_path):
     directory = tmp_path / "empty"
     done = log.cli(
         "audit", "report", str(directory), "--since", "2020-01-01", "--until", "2020-02-01", "--key", vkey)  # fmt: skip
-    assert "Wrote 0 events and 0 documents" in done.stdout
+    assert ": 0 events, verified" in done.stdout and "as the server states them: 0." in done.stdout
     assert (directory / "events.ndjson").read_bytes() == b""
     assert shell(directory, 0).returncode == 0 and shell(directory, 1).returncode == 0
     assert python(directory).returncode == 0
@@ -161,3 +163,97 @@ def test_a_stranger_gets_no_report(log, vkey, tmp_path):
     server = ["--server", f"http://127.0.0.1:{log.api.port}"]
     done = subprocess.run([*command, *server], env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 4, done.stderr
+
+
+class Liar:
+    """A server with a sound log, and with other answers as a test says."""
+
+    def __init__(self, log: Path, answers: dict[str, list]):
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                path = self.path.split("?")[0]
+                status, body = 404, b"{}"
+                if answers.get(path):
+                    status, body = answers[path].pop(0)
+                elif path.startswith("/log/") and (log / path.removeprefix("/log/")).is_file():
+                    status, body = 200, (log / path.removeprefix("/log/")).read_bytes()
+                elif path == "/v1/apps":
+                    status, body = 200, b'{"apps":[]}'
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *arguments) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *error) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture(scope="module")
+def exported(log, vkey, events, tmp_path_factory) -> Path:
+    directory = tmp_path_factory.mktemp("report") / "log"
+    log.cli("log", "export", str(directory), "--key", vkey)
+    return directory
+
+
+def last_event(position: int) -> tuple[int, bytes]:
+    """The answer of a history whose last event before some time is at a position."""
+    return 200, json.dumps({"events": [{"position": position}]}).encode()
+
+
+@pytest.mark.parametrize("said", [(199, 349), (149, 399), (249, 399), (199, 449), (399, 2), (10**15, 1)])
+def test_a_server_cannot_leave_out_events_of_the_period(exported, events, vkey, tmp_path, said):
+    answers = {"/v1/history": [last_event(position) for position in said]}
+    with Liar(exported, answers) as server:
+        command = [BINARY, "audit", "report", tmp_path / "new", "--key", vkey, "--server", server]
+        times = ["--since", events[200]["time"], "--until", events[400]["time"]]
+        done = subprocess.run([*command, *times], capture_output=True, text=True, timeout=60)
+    assert done.returncode == (6 if max(said) > 10**9 else 10), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_times_of_an_honest_server_fit(exported, events, vkey, tmp_path):
+    with Liar(exported, {"/v1/history": [last_event(199), last_event(399)]}) as server:
+        command = [BINARY, "audit", "report", tmp_path / "new", "--key", vkey, "--server", server]
+        times = ["--since", events[200]["time"], "--until", events[400]["time"]]
+        done = subprocess.run([*command, *times], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert ": 200 events" in done.stdout and [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_the_text_of_a_server_does_not_move_the_cursor(exported, vkey, tmp_path):
+    problem = {"type": "/problems/x", "detail": "\x1b]0;title\x07 no", "advice": "\x1b[2J Go"}
+    with Liar(exported, {"/v1/history": [(500, json.dumps(problem).encode())]}) as server:
+        command = [BINARY, "audit", "report", tmp_path / "new", "--since", "1d", "--key", vkey, "--server", server]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "title" in done.stderr
+    assert "\x1b" not in done.stderr and "\x07" not in done.stderr
+
+
+def test_an_answer_that_is_too_long_is_a_finding(exported, vkey):
+    with Liar(exported, {"/log/tile/entries/001": [(200, b"\0\1x" * 10_000_000)]}) as server:
+        command = [BINARY, "audit", "verify", "--key", vkey, "--server", server, "--output", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 10
+    findings = {(one["code"], one["position"], one["last_position"]) for one in json.loads(done.stdout)["findings"]}
+    assert findings == {("position_missing", 256, 511)}
+
+
+def test_the_readme_names_the_key_that_signed(log, vkey, tmp_path):
+    log.api.must("POST", "/v1/log/keys", {"reason": "rotation"})
+    keys = log.api.get("/v1/log").json["keys"]
+    log.api.must("POST", f"/v1/log/keys/{keys[0]['kid']}/retire", {})
+    both = ["--key", vkey, "--key", keys[1]["vkey"]]
+    log.cli("audit", "report", str(tmp_path / "report"), "--since", "1d", *both)
+    assert shell(tmp_path / "report", 1).returncode == 0
+    done = python(tmp_path / "report")
+    assert done.returncode == 0, done.stderr

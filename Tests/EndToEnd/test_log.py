@@ -152,6 +152,29 @@ def test_a_second_verifier_computes_the_tree_of_70000_entries(long_log):
     assert long_log.get("/log/tile/2/000.p/1").body == root_of(leaves[:65_536])
 
 
+def test_tiles_of_three_levels_are_audited(long_log, tmp_path):
+    vkey = long_log.get("/v1/log").json["keys"][0]["vkey"]
+    environment = os.environ | {"PINLEDGER_TOKEN": long_log.token, "PINLEDGER_SERVER": f"http://127.0.0.1:{long_log.port}"}
+
+    def run(*command: str, status: int = 0) -> str:
+        done = subprocess.run([BINARY, *command, "--key", vkey], env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == status, done.stderr
+        return done.stdout
+
+    directory = tmp_path / "log"
+    run("log", "export", str(directory))
+    assert json.loads(run("audit", "verify", str(directory), "--output", "json"))["status"] == "clean"
+    for path, last in [("tile/2/000.p/1", 65_535), ("tile/1/000", 255)]:
+        tile = directory / path
+        content = bytearray(tile.read_bytes())
+        content[0] ^= 1
+        tile.write_bytes(bytes(content))
+        report = json.loads(run("audit", "verify", str(directory), "--output", "json", status=10))
+        assert [(one["code"], one["position"], one["last_position"]) for one in report["findings"]] == [("tree_wrong", 0, last)]
+        content[0] ^= 1
+        tile.write_bytes(bytes(content))
+
+
 def test_foreign_code_verifies_checkpoint_tiles_and_entries(log):
     checkpoint, foreign = checked(log)
     assert checkpoint.size > 600

@@ -4,12 +4,13 @@ package import TransparencyLog
 ///
 /// Memory grows with the state and with 32 bytes for 256 entries, not with the entries.
 package struct LogAuditor: Sendable {
-    /// Reads a file of the log by its path, such as `tile/entries/000`; nil where there is none.
-    private let read: @Sendable (String) async throws -> [UInt8]?
+    /// Reads the file of a tile or bundle; nil where there is none. Where it has more bytes than
+    /// ``TransparencyLog/Tile/maximumByteCount``, the first of them suffice, if they are one more than that.
+    private let read: @Sendable (Tile) async throws -> [UInt8]?
     /// How many pages are read or made at once.
     private static let width = 8
 
-    package init(read: @escaping @Sendable (String) async throws -> [UInt8]?) {
+    package init(read: @escaping @Sendable (Tile) async throws -> [UInt8]?) {
         self.read = read
     }
 
@@ -25,11 +26,12 @@ package struct LogAuditor: Sendable {
         guard let end = Int64(exactly: checkpoint.size) else { throw LogError.treeTooLarge(size: checkpoint.size) }
         var check = LogCheck(earlier: earlier)
         try await self.takeEntries(of: end, into: &check, progress)
+        check.finishEntries()
         for level in 1..<Self.levels {
             for tile in Tile.all(.hashes(level: level), of: checkpoint.size) {
                 // The entries below it, and below all after it, are missing.
                 guard check.hashes(of: tile) != nil else { break }
-                check.take(try await self.read(tile.path), of: tile, level)
+                check.take(try await self.read(tile), of: tile, level)
             }
         }
         check.finish(checkpoint)
@@ -80,11 +82,11 @@ package struct LogAuditor: Sendable {
     private func page(of bundle: Tile) async throws -> LogPage {
         var hashes: [UInt8]?
         if let tile = Tile(.hashes(level: 0), index: bundle.index, width: bundle.width) {
-            hashes = try await self.read(tile.path)
+            hashes = try await self.read(tile)
         }
         return LogPage(
             first: Int64(bundle.hashes.indices.lowerBound), width: bundle.width,
-            bundle: try await self.read(bundle.path), tile: hashes)
+            bundle: try await self.read(bundle), tile: hashes)
     }
 
     /// After so many pages in a row of which nothing is there, the rest is taken to be missing: a checkpoint may state any

@@ -14,6 +14,8 @@ struct LogCheck: Sendable {
     private(set) var count: Int64 = 0
     /// The roots of the full tiles of level 0, from the entries; nil once one is missing.
     private var roots: [LogHash]? = []
+    /// The hashes of the tiles of level 1, 2 and so on, from the entries.
+    private var levels: [[LogHash]] = []
     /// The nodes above a place that is named already, by their level / 8: what is wrong with them is its consequence.
     private var consequences: [Int: Set<UInt64>] = [:]
     /// Earlier states that this log has to continue.
@@ -105,14 +107,21 @@ struct LogCheck: Sendable {
         for finding in self.events.take(entry, at: position) { self.findings.add(finding) }
     }
 
-    /// The hashes that a tile above level 0 has to hold; nil where entries below it are missing.
-    func hashes(of tile: Tile) -> [LogHash]? {
-        guard case .hashes(let level) = tile.content, level > 0, var nodes = self.roots else { return nil }
-        for _ in 1..<level {
+    /// Computes what the tiles above level 0 have to hold, after the last page.
+    mutating func finishEntries() {
+        guard var nodes = self.roots else { return }
+        while !nodes.isEmpty {
+            self.levels.append(nodes)
             nodes = stride(from: 0, to: nodes.count - nodes.count % Tile.fullWidth, by: Tile.fullWidth).map {
                 MerkleFrontier(leaves: nodes[$0..<$0 + Tile.fullWidth]).root
             }
         }
+    }
+
+    /// The hashes that a tile above level 0 has to hold; nil where entries below it are missing.
+    func hashes(of tile: Tile) -> [LogHash]? {
+        guard case .hashes(let level) = tile.content, level > 0, self.levels.count >= level else { return nil }
+        let nodes = self.levels[level - 1]
         let range = tile.hashes.indices
         guard range.upperBound <= UInt64(nodes.count) else { return nil }
         return Array(nodes[Int(range.lowerBound)..<Int(range.upperBound)])
@@ -154,7 +163,9 @@ struct LogCheck: Sendable {
     /// Notes that all the entries of a range are missing.
     mutating func miss(from first: Int64, through last: Int64) {
         self.findings.add(
-            LedgerFinding(.positionMissing, at: first, through: last, "there is nothing of the log from there on"))
+            LedgerFinding(
+                .positionMissing, at: first, through: last,
+                "the audit stops here: so many bundles and tiles in a row are missing or malformed"))
         self.frontier = nil
         self.roots = nil
         self.events.miss(through: last)
@@ -174,13 +185,14 @@ struct LogCheck: Sendable {
                     .historyRewritten, at: Int64(checkpoint.size), through: report.position - 1,
                     "the earlier checkpoint knew \(report.position) entries, and now there are \(checkpoint.size)"))
         }
-        if self.events.isSound, self.events.lastMissing < 0, let origin = self.events.state.log.origin,
-            origin != checkpoint.origin
-        {
+        guard self.events.isSound, self.events.lastMissing < 0 else { return }
+        let origin = self.events.state.log.origin
+        if origin != checkpoint.origin {
+            let said = origin.map { "say that it is \($0)" } ?? "do not say that a log was opened"
             self.findings.add(
                 LedgerFinding(
                     .checkpointWrong, of: "checkpoint",
-                    "the checkpoint is of the log \(checkpoint.origin), and the entries say that it is \(origin)"))
+                    "the checkpoint is of the log \(checkpoint.origin), and the entries \(said)"))
         }
     }
 }

@@ -74,11 +74,20 @@ struct APIClient {
         }
     }
 
+    /// The most bytes of an answer that are read.
+    static let largestBody = 256 * 1024 * 1024
+
     /// Sends one request.
+    ///
+    /// - Parameter limit: The most bytes of an answer that has any use. A longer one is returned without its end, and is
+    ///   still longer than this.
     func send(
-        _ method: String, _ path: String, body: [UInt8]? = nil, headers: [(String, String)] = []
+        _ method: String, _ path: String, body: [UInt8]? = nil, headers: [(String, String)] = [],
+        limit: Int = APIClient.largestBody
     ) async throws -> Answer {
-        do { return try await self.exchange(method, path, body: body, headers: headers) } catch { throw error.failure }
+        do { return try await self.exchange(method, path, body: body, headers: headers, limit: limit) } catch {
+            throw error.failure
+        }
     }
 
     /// Sends one change and, while its outcome is unknown, repeats the same request: by its idempotency key the server
@@ -118,7 +127,8 @@ struct APIClient {
     }
 
     private func exchange(
-        _ method: String, _ path: String, body: [UInt8]?, headers: [(String, String)]
+        _ method: String, _ path: String, body: [UInt8]?, headers: [(String, String)],
+        limit: Int = APIClient.largestBody
     ) async throws(BrokenExchange) -> Answer {
         let base = self.base
         var request = HTTPClientRequest(url: base + path)
@@ -134,7 +144,12 @@ struct APIClient {
         }
         do {
             let response = try await self.http.execute(request, timeout: .seconds(60))
-            let bytes = try await response.body.collect(upTo: 256 * 1024 * 1024)
+            var bytes = ByteBuffer()
+            for try await part in response.body {
+                bytes.writeImmutableBuffer(part)
+                // The rest is not read; the caller sees that there is too much.
+                if bytes.readableBytes > limit { break }
+            }
             return Answer(
                 status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView)
             )

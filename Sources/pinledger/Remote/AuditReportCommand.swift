@@ -1,8 +1,8 @@
 import ArgumentParser
-import EventStore
 import Foundation
 import Keys
 import PinWire
+import Pinning
 import TransparencyLog
 
 /// Writes what a reviewer needs of a period into one directory.
@@ -14,8 +14,10 @@ struct AuditReportCommand: AsyncParsableCommand {
             pinledger audit report 2026-q3 --since 2026-07-01 --until 2026-10-01 --key VKEY --previous checkpoint-2026-q2
 
             The directory holds the events, each as it was recorded, the part of the log that proves them against its \
-            checkpoint, each app's document at the end of the period, and README.md with the commands by which a reviewer \
-            verifies all of it with other programs than this one. This command verifies it too, and stops at any mismatch.
+            checkpoint, and README.md with the commands by which a reviewer verifies the events with other programs than \
+            this one. This command verifies them too, writes nothing where anything does not fit, and finds events of the \
+            period that the server leaves out. Each app's document at the end of the period is what the server says: its \
+            digest is to be compared with a document that clients have.
 
             Keep the report's log/checkpoint for --previous of the next one: then each report proves that the periods before it \
             were not altered.
@@ -29,8 +31,8 @@ struct AuditReportCommand: AsyncParsableCommand {
 
     /// The period: its times, and the positions of its events.
     private struct Period {
-        var since: String
-        var until: String
+        var since: Timestamp
+        var until: Timestamp
         var positions: Range<Int64>
     }
 
@@ -43,52 +45,62 @@ struct AuditReportCommand: AsyncParsableCommand {
         }
         let earlier = try self.previous.map { try Self.checkpoint($0, trust) }
         let directory = try ReportDirectory(self.directory)
-        try await self.remote.withClient { client in
-            let positions =
-                try await Self.count(
-                    before: since, client)..<max(
-                    Self.count(before: since, client), Self.count(before: until, client))
-            let period = Period(since: since, until: until, positions: positions)
-            let answer = try await client.send("GET", "/log/checkpoint")
-            try answer.check()
-            let verified: LogTrust.Verified
-            do { verified = try trust.verify(checkpoint: answer.body) } catch {
-                throw CommandFailure("the checkpoint does not verify: \(error)", status: .notVerified)
+        do {
+            let said = try await self.remote.withClient { client in
+                try await Self.write(begin..<end, trust, earlier, from: client, to: directory)
             }
-            guard positions.upperBound <= Int64(clamping: verified.checkpoint.size) else {
-                throw CommandFailure(
-                    "the newest checkpoint covers \(verified.checkpoint.size) events, and the period ends behind \(positions.upperBound)",
-                    advice: "Repeat the command once witnesses have cosigned: `pinledger log witness list`.",
-                    status: .conflict)
-            }
-            let excerpt = try LogExcerpt(
-                verified.checkpoint, note: answer.body, in: directory, from: client)
-            try Self.write(answer.body, signedBy: trust.log, to: directory)
-            try await Self.writeEvents(of: period, from: excerpt, to: directory)
-            let documents = try await Self.writeDocuments(at: positions.upperBound, from: client, to: directory)
-            let sizes = try await Self.proofs(period, earlier?.checkpoint, excerpt)
-            if let earlier { try directory.write(earlier.note, to: "previous-checkpoint") }
-            try directory.write(
-                JSON.members([
-                    "since": .string(since), "until": .string(until),
-                    "origin": .string(verified.checkpoint.origin.text),
-                    "keys": .array(trust.log.map { .string($0.text) }),
-                    "cosignatures": .array(verified.cosignatures.map { .string($0.key.text) }),
-                    "first_position": .integer(positions.lowerBound), "end_position": .integer(positions.upperBound),
-                    "size": .integer(Int64(verified.checkpoint.size)),
-                    "root": .string(Hex.encode(verified.checkpoint.root.bytes)),
-                    "consistency": .array(sizes), "documents": .object(documents),
-                ]).canonicalText + "\n", to: "report.json")
-            try directory.write(
-                AuditReportGuide(
-                    since: since, until: until, positions: positions, key: trust.log[0],
-                    hasPrevious: earlier != nil, checkpoint: verified.checkpoint
-                ).text, to: "README.md")
-            try directory.finish()
-            Console.print(
-                "Wrote \(positions.count) events and \(documents.count) documents to \(self.directory), verified against the checkpoint of \(verified.checkpoint.size) entries. README.md says how to verify them without this program."
-            )
+            Console.print("Wrote \(self.directory): \(said) README.md says how to verify them without this program.")
+        } catch {
+            directory.discard()
+            throw error
         }
+    }
+
+    /// Writes the report, and says what is in it.
+    private static func write(
+        _ times: Range<Timestamp>, _ trust: LogTrust, _ earlier: (note: [UInt8], checkpoint: Checkpoint)?,
+        from client: APIClient, to directory: ReportDirectory
+    ) async throws -> String {
+        let lower = try await Self.count(before: times.lowerBound.rfc3339, client)
+        let upper = max(lower, try await Self.count(before: times.upperBound.rfc3339, client))
+        let period = Period(since: times.lowerBound, until: times.upperBound, positions: lower..<upper)
+        let answer = try await client.send("GET", "/log/checkpoint", limit: SignedNote.maximumSize)
+        try answer.check()
+        let verified: LogTrust.Verified
+        do { verified = try trust.verify(checkpoint: answer.body) } catch {
+            throw CommandFailure("the checkpoint does not verify: \(error)", status: .notVerified)
+        }
+        let checkpoint = verified.checkpoint
+        guard upper <= Int64(clamping: checkpoint.size) else {
+            throw CommandFailure(
+                "the ledger has \(upper) events up to the end of the period, and the newest checkpoint covers \(checkpoint.size)",
+                advice: "Repeat the command once witnesses have cosigned: `pinledger log witness list`.",
+                status: .conflict)
+        }
+        let excerpt = try LogExcerpt(checkpoint, note: answer.body, in: directory, from: client)
+        let key = try Self.write(answer.body, signedBy: trust.log, to: directory)
+        try await Self.writeEvents(of: period, from: excerpt, to: directory)
+        let documents = try await Self.writeDocuments(at: upper, from: client, to: directory)
+        let proofs = try await Self.proofs(period, earlier?.checkpoint, excerpt)
+        if let earlier { try directory.write(earlier.note, to: "previous-checkpoint") }
+        try directory.write(
+            JSON.members([
+                "since": .string(period.since.rfc3339), "until": .string(period.until.rfc3339),
+                "origin": .string(checkpoint.origin.text), "keys": .array(trust.log.map { .string($0.text) }),
+                "cosignatures": .array(verified.cosignatures.map { .string($0.key.text) }),
+                "first_position": .integer(lower), "end_position": .integer(upper),
+                "size": .integer(Int64(clamping: checkpoint.size)),
+                "root": .string(Hex.encode(checkpoint.root.bytes)),
+                "consistency": .array(proofs), "documents": .object(documents),
+            ]).canonicalText + "\n", to: "report.json")
+        try directory.write(
+            AuditReportGuide(
+                since: period.since, until: period.until, positions: period.positions, key: key,
+                hasPrevious: earlier != nil, checkpoint: checkpoint
+            ).text, to: "README.md")
+        try directory.finish()
+        return
+            "\(upper - lower) event\(upper - lower == 1 ? "" : "s"), verified against the checkpoint of \(checkpoint.size) entries; documents as the server states them: \(documents.count)."
     }
 
     /// A signed checkpoint from a file.
@@ -112,39 +124,66 @@ struct AuditReportCommand: AsyncParsableCommand {
         return position + 1
     }
 
-    /// The checkpoint's parts, for tools that know signatures and no notes.
+    /// Writes the checkpoint's parts, for tools that know signatures and no notes.
+    ///
+    /// - Returns: The key whose signature that is.
     private static func write(
         _ note: [UInt8], signedBy keys: [NoteKey], to directory: ReportDirectory
-    ) throws {
-        guard let signed = try? SignedNote(note), let key = keys.first(where: { signed.signature(of: $0) != nil }),
-            let signature = signed.signature(of: key)
-        else { return }
-        try directory.write(signed.text, to: "checkpoint.text")
-        try directory.write(signature.bytes, to: "checkpoint.signature")
-        let der = Base64.encode(key.publicKey.subjectPublicKeyInfo)
-        try directory.write("-----BEGIN PUBLIC KEY-----\n\(der)\n-----END PUBLIC KEY-----\n", to: "log-key.pem")
+    ) throws -> NoteKey {
+        let signed = try SignedNote(note)
+        for key in keys {
+            guard let signature = signed.signature(of: key) else { continue }
+            try directory.write(signed.text, to: "checkpoint.text")
+            try directory.write(signature.bytes, to: "checkpoint.signature")
+            let der = Base64.encode(key.publicKey.subjectPublicKeyInfo)
+            try directory.write("-----BEGIN PUBLIC KEY-----\n\(der)\n-----END PUBLIC KEY-----\n", to: "log-key.pem")
+            return key
+        }
+        throw CommandFailure("no known key signed the checkpoint", status: .notVerified)
     }
 
+    /// Writes the period's events, and reads their neighbours: their times show that the server left none out.
     private static func writeEvents(
         of period: Period, from excerpt: LogExcerpt, to directory: ReportDirectory
     ) async throws {
         let positions = period.positions
+        let size = excerpt.checkpoint.size
         try await directory.write(to: "events.ndjson") { append in
-            guard !positions.isEmpty else { return }
+            guard size > 0 else { return }
             let width = Int64(Tile.fullWidth)
-            let size = excerpt.checkpoint.size
             let full = Tile.fullCount(level: 0, treeSize: size)
-            for index in UInt64(positions.lowerBound / width)...UInt64((positions.upperBound - 1) / width) {
+            let last = min(positions.upperBound, Int64(clamping: size) - 1)
+            for index in UInt64(max(0, positions.lowerBound - 1) / width)...UInt64(last / width) {
                 let partial = Tile.partialWidth(level: 0, treeSize: size)
                 guard let bundle = Tile(.entries, index: index, width: index < full ? Tile.fullWidth : partial) else {
                     throw LogError.treeTooLarge(size: size)
                 }
                 let first = Int64(bundle.hashes.indices.lowerBound)
-                for (place, entry) in try await excerpt.entries(of: bundle).enumerated()
-                where positions.contains(first + Int64(place)) {
-                    try append(entry + [UInt8(ascii: "\n")])
+                for (place, bytes) in try await excerpt.entries(of: bundle).enumerated() {
+                    let position = first + Int64(place)
+                    guard (positions.lowerBound - 1...positions.upperBound).contains(position) else { continue }
+                    try Self.check(bytes, at: position, of: period)
+                    if positions.contains(position) { try append(bytes + [UInt8(ascii: "\n")]) }
                 }
             }
+        }
+    }
+
+    /// Checks that an event of the period lies in it, and one beside it does not.
+    private static func check(_ bytes: [UInt8], at position: Int64, of period: Period) throws {
+        let entry: Entry
+        do { entry = try Entry(canonical: bytes) } catch {
+            throw CommandFailure("the event at position \(position) cannot be read: \(error)", status: .notVerified)
+        }
+        let fits =
+            position < period.positions.lowerBound
+            ? entry.time < period.since
+            : period.positions.contains(position)
+                ? period.since <= entry.time && entry.time < period.until : period.until <= entry.time
+        guard fits, entry.position == position else {
+            throw CommandFailure(
+                "the server says that the period has the events from position \(period.positions.lowerBound) up to \(period.positions.upperBound), and the event at position \(position) of \(entry.time.rfc3339) does not fit that",
+                advice: "Keep what the server answers: it leaves out events, or shows others.", status: .notVerified)
         }
     }
 
@@ -156,7 +195,8 @@ struct AuditReportCommand: AsyncParsableCommand {
         var path: String? = "/v1/apps?limit=1000"
         while let next = path {
             let page = try await client.get(next)
-            for app in page["apps"]?.arrayValue ?? [] {
+            let apps = page["apps"]?.arrayValue ?? []
+            for app in apps {
                 guard let text = app["app"]?.stringValue, let id = try? AppID(text) else {
                     throw CommandFailure("the server's list of apps has one without an id")
                 }
@@ -170,7 +210,8 @@ struct AuditReportCommand: AsyncParsableCommand {
                     "version": try answer.json["version"], "content_sha256": .string(Hex.encode(sha256(answer.body))),
                 ])
             }
-            path = page["next_cursor"]?.stringValue.map { "/v1/apps?limit=1000&cursor=\($0)" }
+            let cursor = page["next_cursor"]?.stringValue
+            path = apps.isEmpty ? nil : cursor.map { "/v1/apps?limit=1000&cursor=\(APIClient.escaped($0))" }
         }
         return documents
     }
@@ -193,7 +234,7 @@ struct AuditReportCommand: AsyncParsableCommand {
         for size in sizes.sorted() {
             guard let (root, proof) = try await excerpt.beginning(size) else { continue }
             proofs.append([
-                "old_size": .integer(Int64(size)), "old_root": .string(Hex.encode(root.bytes)),
+                "old_size": .integer(Int64(clamping: size)), "old_root": .string(Hex.encode(root.bytes)),
                 "hashes": .array(proof.hashes.map { .string(Base64.encode($0.bytes)) }),
             ])
         }

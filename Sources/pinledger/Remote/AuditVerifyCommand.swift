@@ -17,14 +17,16 @@ struct AuditVerifyCommand: AsyncParsableCommand {
 
             Without a directory it reads the server's log; with one, a copy that `pinledger log export DIRECTORY` made or that was \
             fetched from a web server. It verifies the checkpoint, recomputes each hash and each tile up to the root, and \
-            replays the events: their form, order, times and streams, and whether each could follow on those before it.
+            replays the events: whether each is canonical, stands at its position, is not older than the one before it, \
+            has the next version of its stream, and belongs to a stream that exists.
 
             Keep each checkpoint, or each report (--output json), and give it to the next run (--previous): then history \
             that was rewritten or cut off since is found too.
 
             A long log is best exported first: an export that was interrupted goes on where it stopped.
 
-            Exit codes: 0 no damage, 10 damage found or the checkpoint does not verify, 8 server not reachable.
+            Exit codes: 0 no damage, 10 damage found or the checkpoint does not verify, 8 the server is not reachable or \
+            refuses to serve an entry that it finds damaged, 5 no checkpoint, 4 token refused, 2 wrong usage.
             """)
     @Argument(help: "Directory with a copy of the log. Default: the server's log.") var directory: String?
     @OptionGroup var trusted: LogCommands.TrustOptions
@@ -39,13 +41,17 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let trust = try self.trusted.trust()
         let earlier = try self.previous.map { try Self.earlier($0, trust) }
         if let directory = self.directory {
-            try await self.verify(trust, earlier) { path in
-                FileManager.default.contents(atPath: "\(directory)/\(path)").map(Array.init)
+            try await self.verify(trust, earlier) { path, limit in
+                let file = URL(fileURLWithPath: "\(directory)/\(path)").resolvingSymlinksInPath().path
+                let size = try? FileManager.default.attributesOfItem(atPath: file)[.size] as? Int
+                // Nothing that is longer has its form.
+                if let size, size > limit { return [] }
+                return FileManager.default.contents(atPath: file).map(Array.init)
             }
         } else {
             try await self.remote.withClient { client in
-                try await self.verify(trust, earlier) { path in
-                    let answer = try await client.send("GET", "/log/\(path)")
+                try await self.verify(trust, earlier) { path, limit in
+                    let answer = try await client.send("GET", "/log/\(path)", limit: max(limit, 65_536))
                     if answer.status == 404 { return nil }
                     try answer.check()
                     return answer.body
@@ -55,14 +61,16 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     }
 
     private func verify(
-        _ trust: LogTrust, _ earlier: [AuditReport], read: @escaping @Sendable (String) async throws -> [UInt8]?
+        _ trust: LogTrust, _ earlier: [AuditReport],
+        read: @escaping @Sendable (_ path: String, _ limit: Int) async throws -> [UInt8]?
     ) async throws {
         let began = ContinuousClock.now
-        guard let note = try await read("checkpoint") else {
+        guard let note = try await read("checkpoint", SignedNote.maximumSize) else {
             throw CommandFailure(
                 "there is no checkpoint",
                 advice: self.directory == nil
-                    ? "`pinledger log open NAME` opens a log." : "Name the directory that `pinledger log export DIRECTORY` wrote.",
+                    ? "`pinledger log open NAME` opens a log."
+                    : "Name the directory that `pinledger log export DIRECTORY` wrote.",
                 status: .notFound)
         }
         let verified: LogTrust.Verified
@@ -72,7 +80,9 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let checkpoint = verified.checkpoint
         let outcome: LedgerAuditor.Outcome
         do {
-            outcome = try await LogAuditor(read: read).run(checkpoint, earlier: earlier) { done in
+            outcome = try await LogAuditor { try await read($0.path, $0.maximumByteCount) }.run(
+                checkpoint, earlier: earlier
+            ) { done in
                 Console.error("\(done) of \(checkpoint.size) entries")
             }
         } catch let error as LogError {

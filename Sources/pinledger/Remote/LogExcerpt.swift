@@ -27,7 +27,7 @@ final class LogExcerpt {
     ///
     /// - Throws: ``CommandFailure`` where they are not the log's.
     func entries(of bundle: Tile) async throws -> [[UInt8]] {
-        let bytes = try await self.fetch(bundle.path)
+        let bytes = try await self.fetch(bundle)
         let first = bundle.hashes.indices.lowerBound
         guard let entries = try? EntryBundle.decode(bytes), entries.count == bundle.width else {
             throw Self.failure("\(bundle.path) is not a bundle of \(bundle.width) entries")
@@ -92,7 +92,7 @@ final class LogExcerpt {
 
     private func hashes(of tile: Tile) async throws -> [LogHash] {
         if let known = self.tiles[tile.path] ?? self.leafTiles[tile.path] { return known }
-        let bytes = try await self.fetch(tile.path)
+        let bytes = try await self.fetch(tile)
         let size = LogHash.byteCount
         guard bytes.count == tile.width * size else {
             throw Self.failure("\(tile.path) does not hold \(tile.width) hashes")
@@ -107,10 +107,11 @@ final class LogExcerpt {
         return hashes
     }
 
-    private func fetch(_ path: String) async throws -> [UInt8] {
-        let answer = try await self.client.send("GET", "/log/\(path)")
+    private func fetch(_ tile: Tile) async throws -> [UInt8] {
+        let answer = try await self.client.send(
+            "GET", "/log/\(tile.path)", limit: max(tile.maximumByteCount, 65_536))
         try answer.check()
-        try self.directory.write(answer.body, to: "log/\(path)")
+        try self.directory.write(answer.body, to: "log/\(tile.path)")
         return answer.body
     }
 
