@@ -59,6 +59,22 @@ class LargeLedger:
             half = "octet_length(body) / 2"
             self.sql(f"UPDATE pinledger.snapshot SET body = set_byte(body, {half}, get_byte(body, {half}) # 1)")
 
+    def export_log(self) -> tuple[Path, str]:
+        """A copy of the ledger's log, and its key; made once, while the cluster does not run."""
+        copy = self.dev.home / "log"
+        self.dev.start()
+        try:
+            if not copy.exists():
+                self.dev.api.must("POST", "/v1/log", {"origin": "pins.example.com/log"})
+            key = self.dev.api.get("/v1/log").json["keys"][0]["vkey"]
+            if not copy.exists():
+                self.dev.cli("log", "export", str(copy), "--key", key)
+        finally:
+            self.dev.stop()
+        with self:
+            self.events = int(self.sql("SELECT next_position FROM pinledger.head"))
+        return copy, key
+
     def _load(self, events: int, apps: int) -> dict:
         options = {"database": self.ledger.connection, "events": events, "apps": apps, "hosts": 5, "pins": 3,
                    "kek-file": self.dev.data / "key-encryption-key"}  # fmt: skip
