@@ -234,10 +234,12 @@ def test_a_simulation_takes_the_population_that_is_known(api, app):
     deadline = time.monotonic() + 30
     while (told := simulate(api, app, {}))["population"]["source"] != "known" and time.monotonic() < deadline:
         time.sleep(0.2)
+    # The reports are recorded one after the other.
     deadline = time.monotonic() + 30
-    while len(told["app_versions"]) < 2 and time.monotonic() < deadline:
+    wanted = ["3.1.0", "3.0.2"]
+    while (found := [part["app_version"] for part in told["app_versions"]]) != wanted and time.monotonic() < deadline:
         told = simulate(api, app, {}, devices=3)
-    assert [part["app_version"] for part in told["app_versions"]] == ["3.1.0", "3.0.2"]
+    assert found == wanted
     assert told["population"]["blind_to"] == ["build", "country"]
 
 
