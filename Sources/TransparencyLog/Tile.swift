@@ -72,10 +72,17 @@ package struct Tile: Hashable, Sendable {
     package static func all(_ content: Content, of treeSize: UInt64) -> some Sequence<Tile> {
         let level = if case .hashes(let level) = content { level } else { 0 }
         let full = self.fullCount(level: level, treeSize: treeSize)
-        let partial = self.partialWidth(level: level, treeSize: treeSize)
-        return (0..<full + (partial > 0 ? 1 : 0)).lazy.compactMap { index in
-            Tile(content, index: index, width: index < full ? Self.fullWidth : partial)
-        }
+        let hasPartial = self.partialWidth(level: level, treeSize: treeSize) > 0
+        return (0..<full + (hasPartial ? 1 : 0)).lazy.compactMap { Tile(content, index: $0, of: treeSize) }
+    }
+
+    /// The tile or bundle with that index, as wide as it is in a tree of that size; nil where the tree has none.
+    package init?(_ content: Content, index: UInt64, of treeSize: UInt64) {
+        let level = if case .hashes(let level) = content { level } else { 0 }
+        let full = Self.fullCount(level: level, treeSize: treeSize)
+        let partial = Self.partialWidth(level: level, treeSize: treeSize)
+        guard index < full || (index == full && partial > 0) else { return nil }
+        self.init(content, index: index, width: index < full ? Self.fullWidth : partial)
     }
 
     /// The number of complete nodes at a tile level: floor(treeSize / 256^level).

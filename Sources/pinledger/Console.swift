@@ -15,11 +15,16 @@ enum Console {
     /// Writes a line for people; a reader that is gone loses nothing. Control characters but line feeds are shown as `?`, so
     /// that a text from a server cannot move the cursor.
     static func error(_ text: String) {
-        let text = String(
-            text.unicodeScalars.map {
-                $0 != "\n" && $0.properties.generalCategory == .control ? "?" : Character($0)
-            })
+        let text = text.withoutControls(but: "\n")
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
+    }
+}
+
+extension String {
+    /// The text with `?` for each control character.
+    fileprivate func withoutControls(but kept: Unicode.Scalar? = nil) -> String {
+        String(
+            self.unicodeScalars.map { $0 != kept && $0.properties.generalCategory == .control ? "?" : Character($0) })
     }
 }
 
@@ -37,9 +42,7 @@ struct Table {
     /// server cannot move the cursor.
     var text: String {
         let rows = self.rows.map { row in
-            row.map { cell in
-                String(cell.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : Character($0) })
-            }
+            row.map { $0.withoutControls() }
         }
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in rows.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }

@@ -1,7 +1,6 @@
 """`pinledger audit verify` on logs that were altered, and on logs that were wrong from the start."""
 
 import base64
-import hashlib
 import json
 import shutil
 import subprocess
@@ -10,24 +9,11 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pinledger import BINARY
+from test_log import root_of, sha256
 
 ORIGIN = "pins.example.com/log"
 APP = "com.example.audit"
 DAMAGED = 10
-
-
-def sha256(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
-
-
-def root_of(leaves: list[bytes]) -> bytes:
-    """RFC 6962, section 2.1, as it is written there."""
-    if len(leaves) == 1:
-        return leaves[0]
-    half = 1
-    while half * 2 < len(leaves):
-        half *= 2
-    return sha256(b"\1" + root_of(leaves[:half]) + root_of(leaves[half:]))
 
 
 def canonical(event: dict) -> bytes:

@@ -74,13 +74,13 @@ struct APIClient {
         }
     }
 
-    /// The most bytes of an answer that are read.
+    /// The most bytes of an answer that are read; a longer one is an error.
     static let largestBody = 256 * 1024 * 1024
 
     /// Sends one request.
     ///
-    /// - Parameter limit: The most bytes of an answer that has any use. A longer one is returned without its end, and is
-    ///   still longer than this.
+    /// - Parameter limit: The most bytes of an answer that has any use, where that is fewer. A longer one is returned without
+    ///   its end, and is still longer than this.
     func send(
         _ method: String, _ path: String, body: [UInt8]? = nil, headers: [(String, String)] = [],
         limit: Int = APIClient.largestBody
@@ -149,6 +149,9 @@ struct APIClient {
                 bytes.writeImmutableBuffer(part)
                 // The rest is not read; the caller sees that there is too much.
                 if bytes.readableBytes > limit { break }
+            }
+            guard bytes.readableBytes <= Self.largestBody else {
+                throw NIOTooManyBytesError(maxBytes: Self.largestBody)
             }
             return Answer(
                 status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView)

@@ -151,11 +151,9 @@ struct AuditReportCommand: AsyncParsableCommand {
         try await directory.write(to: "events.ndjson") { append in
             guard size > 0 else { return }
             let width = Int64(Tile.fullWidth)
-            let full = Tile.fullCount(level: 0, treeSize: size)
             let last = min(positions.upperBound, Int64(clamping: size) - 1)
             for index in UInt64(max(0, positions.lowerBound - 1) / width)...UInt64(last / width) {
-                let partial = Tile.partialWidth(level: 0, treeSize: size)
-                guard let bundle = Tile(.entries, index: index, width: index < full ? Tile.fullWidth : partial) else {
+                guard let bundle = Tile(.entries, index: index, of: size) else {
                     throw LogError.treeTooLarge(size: size)
                 }
                 let first = Int64(bundle.hashes.indices.lowerBound)
@@ -192,13 +190,13 @@ struct AuditReportCommand: AsyncParsableCommand {
         at position: Int64, from client: APIClient, to directory: ReportDirectory
     ) async throws -> [String: JSON] {
         var documents: [String: JSON] = [:]
+        var listed: Set<AppID> = []
         var path: String? = "/v1/apps?limit=1000"
         while let next = path {
             let page = try await client.get(next)
-            let apps = page["apps"]?.arrayValue ?? []
-            for app in apps {
-                guard let text = app["app"]?.stringValue, let id = try? AppID(text) else {
-                    throw CommandFailure("the server's list of apps has one without an id")
+            for app in page["apps"]?.arrayValue ?? [] {
+                guard let text = app["app"]?.stringValue, let id = try? AppID(text), listed.insert(id).inserted else {
+                    throw CommandFailure("the server's list of apps has one without an id, or one twice")
                 }
                 let answer = try await client.send(
                     "GET", "/v1/apps/\(APIClient.escaped(id.text))/document/content?position=\(position)")
@@ -210,8 +208,8 @@ struct AuditReportCommand: AsyncParsableCommand {
                     "version": try answer.json["version"], "content_sha256": .string(Hex.encode(sha256(answer.body))),
                 ])
             }
-            let cursor = page["next_cursor"]?.stringValue
-            path = apps.isEmpty ? nil : cursor.map { "/v1/apps?limit=1000&cursor=\(APIClient.escaped($0))" }
+            guard page["apps"]?.arrayValue?.isEmpty == false else { break }
+            path = page["next_cursor"]?.stringValue.map { "/v1/apps?limit=1000&cursor=\(APIClient.escaped($0))" }
         }
         return documents
     }

@@ -76,12 +76,11 @@ final class LogExcerpt {
     private func hashes(_ range: HashRange) async throws -> [LogHash] {
         let level = range.level / TileRoot.levelsPerTile
         let width = UInt64(Tile.fullWidth)
-        let full = Tile.fullCount(level: level, treeSize: self.checkpoint.size)
         var hashes: [LogHash] = []
         for index in range.indices.lowerBound / width...(range.indices.upperBound - 1) / width {
-            let partial = Tile.partialWidth(level: level, treeSize: self.checkpoint.size)
-            guard let tile = Tile(.hashes(level: level), index: index, width: index < full ? Tile.fullWidth : partial)
-            else { throw LogError.missingHashes(range) }
+            guard let tile = Tile(.hashes(level: level), index: index, of: self.checkpoint.size) else {
+                throw LogError.missingHashes(range)
+            }
             let held = try await self.hashes(of: tile)
             let wanted = tile.hashes.indices.clamped(to: range.indices)
             let start = Int(wanted.lowerBound - tile.hashes.indices.lowerBound)
