@@ -44,6 +44,11 @@ extension LogLine {
             .init(
                 .critical, "the ledger in the database contradicts this node; the node stops following it",
                 advice: Self.repair)
+        case .upgradeNeeded:
+            .init(
+                .critical,
+                "the ledger needs a later program than this node's; the node serves documents, and records and signs nothing",
+                advice: "Start the program that the other nodes run: `pinledger node list` shows its version.")
         case .ledgerReplaced:
             .init(
                 .critical, "a new connection leads to another ledger; this node stops following it",
@@ -105,6 +110,16 @@ extension LogLine {
             .init(
                 .warning, "the database is a standby and behind what this node remembers; the node waits for it",
                 advice: "If it lasts, check the standby's replication.")
+        case .nodeNotReported:
+            .init(
+                .warning, "this node cannot report itself to the other nodes; it tries again",
+                advice:
+                    "Read `error`. Operators see the node neither in `pinledger node list` nor when they end an upgrade."
+            )
+        case .levelNotRaised:
+            .init(
+                .warning, "the feature level of the new ledger was not raised to the one that this program knows",
+                advice: "Read `error`. Raise it with `pinledger node raise-feature-level LEVEL`.")
         case .witnessesNotAsked:
             .init(
                 .error, "the log's witnesses cannot be asked to cosign a checkpoint; the node tries again",

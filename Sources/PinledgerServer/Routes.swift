@@ -48,6 +48,7 @@ struct Routes: Sendable {
             + LogRoutes(services: services).routes
             + WitnessRoutes(services: services).routes
             + FleetRoutes(services: services).routes
+            + NodeRoutes(services: services).routes
             + WebhookRoutes(services: services).routes
             + DeliveryRoutes(services: services).routes
             + ImportRoutes(services: services).routes

@@ -1,5 +1,6 @@
 import EventStore
 import PinWire
+import Pinning
 
 extension LedgerFindings {
     /// Prints the findings for people; nothing where there are none.
@@ -15,6 +16,20 @@ extension LedgerFindings {
         }
         Console.print(table.text)
         if self.count > self.kept.count { Console.print("and \(self.count - self.kept.count) more") }
+    }
+}
+
+extension LedgerAuditor.Outcome {
+    /// Refuses to call a ledger sound or damaged whose later events this program does not understand.
+    ///
+    /// - Parameter findings: What was found, and is shown.
+    func checkLevel(_ findings: LedgerFindings) throws(CommandFailure) {
+        let level = self.state.fleet.featureLevel
+        guard level > FeatureLevel.known else { return }
+        throw CommandFailure(
+            "the ledger is at the feature level \(level), and this program knows \(FeatureLevel.known): it cannot judge all of it",
+            advice: "Use the program that the nodes run. Findings may be what only that program knows.",
+            status: findings.isEmpty ? .failure : .notVerified)
     }
 }
 

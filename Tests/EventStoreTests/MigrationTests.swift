@@ -32,7 +32,7 @@ struct MigrationTests {
             let connection = try await database.connect()
             #expect(try await Migrator().status(on: connection) == .pending(Migration.all))
             #expect(try await Migrator().migrate(on: connection) == Migration.all)
-            #expect(try await Migrator().status(on: connection) == .upToDate)
+            #expect(try await Migrator().status(on: connection) == .upToDate(later: 0))
             #expect(try await Migrator().migrate(on: connection).isEmpty)
             let rows = try await connection.query("SELECT version, name FROM pinledger.migration ORDER BY version")
             #expect(try rows.map { try $0.int32(0) } == Migration.all.map(\.version))
@@ -58,6 +58,66 @@ struct MigrationTests {
         #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == expected)
         #expect(await Self.failure { _ = try await Migrator().migrate(on: connection) } == expected)
         #expect(connection.isUsable)
+    }
+
+    /// This program's migrations and one of a later program.
+    private static func later(_ firstLine: String) -> (migrator: Migrator, version: Int32) {
+        let version = (Migration.all.map(\.version).max() ?? 0) + 1
+        let sql = "\(firstLine)\nSET LOCAL ROLE pinledger_owner; CREATE TABLE pinledger.later ();"
+        return (Migrator(migrations: Migration.all + [Migration(version, "later", sql)]), version)
+    }
+
+    @Test(
+        arguments: [
+            ("-- works-with: 10", true), ("-- works-with: 9", true), ("-- works-with: 11", false), ("", false),
+            ("-- works-with: ten", false), ("\n-- works-with: 10", false),
+        ])
+    func `the database of a later program is used where its migrations say so`(firstLine: String, isUsed: Bool)
+        async throws
+    {
+        try await Self.withEmptyDatabase { database in
+            let connection = try await database.connect()
+            _ = try await Migrator().migrate(on: connection)
+            let (migrator, version) = Self.later(firstLine)
+            #expect(try await migrator.migrate(on: connection).map(\.version) == [version])
+            if isUsed {
+                #expect(try await Migrator().status(on: connection) == .upToDate(later: 1))
+                #expect(try await Migrator().migrate(on: connection).isEmpty)
+            } else {
+                let refused = MigrationFailure.newer(version: version)
+                #expect(await Self.failure { _ = try await Migrator().status(on: connection) } == refused)
+            }
+        }
+    }
+
+    @Test func `a migration waits until no node runs that it would break`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let connection = try await database.connect()
+            _ = try await Migrator().migrate(on: connection)
+            let id = String(repeating: "a", count: 32)
+            try await database.execute(
+                "SELECT pinledger.report_node('\(id)', 'host:1', '0.1', 10, 1, false, 'running', 0)")
+            let harmless = try await Self.later("-- works-with: 10").migrator.migrate(on: connection)
+            #expect(harmless.count == 1)
+            try await database.execute(
+                "DELETE FROM pinledger.migration WHERE name = 'later'; DROP TABLE pinledger.later")
+            let (migrator, version) = Self.later("")
+            let refused = MigrationFailure.inUse(version: version, name: "later", nodes: ["host:1 (version 0.1)"])
+            #expect(await Self.failure { _ = try await migrator.migrate(on: connection) } == refused)
+            // A node that has been silent for a minute is gone.
+            try await database.execute("UPDATE pinledger.node SET seen_at = now() - interval '61 s'")
+            #expect(try await migrator.migrate(on: connection).map(\.version) == [version])
+        }
+    }
+
+    @Test func `a database that an earlier migrator made is migrated and read`() async throws {
+        try await Self.withEmptyDatabase { database in
+            let connection = try await database.connect()
+            _ = try await Migrator(migrations: Array(Migration.all.prefix(9))).migrate(on: connection)
+            try await database.execute("ALTER TABLE pinledger.migration DROP COLUMN works_with")
+            #expect(try await Migrator().status(on: connection) == .pending(Array(Migration.all.dropFirst(9))))
+            #expect(try await Migrator().migrate(on: connection) == Array(Migration.all.dropFirst(9)))
+        }
     }
 
     @Test(.database) func `the database of a later program is refused`() async throws {
@@ -141,7 +201,7 @@ struct MigrationTests {
             #expect(error.sqlState == "22012")
             #expect(
                 try await connection.query("SELECT to_regclass('pinledger.half')::text").only.optionalText(0) == nil)
-            #expect(try await Migrator().status(on: connection) == .upToDate)
+            #expect(try await Migrator().status(on: connection) == .upToDate(later: 0))
         }
     }
 

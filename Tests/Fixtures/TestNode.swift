@@ -27,6 +27,8 @@ package struct TestNode: Sendable {
         /// What it authenticates batches with.
         package var key: BatchKey?
         package var logger = Logger.silent
+        /// The highest feature level that its program knows.
+        package var knownLevel = FeatureLevel.known
         /// From how many entries on the follower reads by COPY.
         package var bulkSize: Int64 = 8000
         /// How often the follower looks without being told.
@@ -93,7 +95,7 @@ package struct TestNode: Sendable {
         self.name = setup.name
         self.database = database
         self.logger = setup.logger
-        self.ledger = Ledger(view: setup.view, key: setup.key)
+        self.ledger = Ledger(view: setup.view, key: setup.key, knownLevel: setup.knownLevel)
         self.pool = PostgresPool(
             configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool"),
             waitTimeout: .seconds(180)
@@ -102,7 +104,7 @@ package struct TestNode: Sendable {
         setup.configureWriter(&configuration)
         self.writer = Writer(
             ledger: self.ledger, configuration: configuration, limits: setup.limits, logger: setup.logger,
-            clock: setup.clock, environment: DecisionEnvironment { _ in false }
+            clock: setup.clock, environment: DecisionEnvironment(knownLevel: setup.knownLevel) { _ in false }
         )
         self.follower = Follower(
             ledger: self.ledger, pool: self.pool,

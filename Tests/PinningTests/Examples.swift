@@ -215,6 +215,7 @@ let examples: [String: Entry] = {
         ),
         ("LogWitnessRemoved", .log, .log(.logWitnessRemoved(name: witness, publicKey: sha256([5])))),
         ("LogQuorumSet", .log, .log(.logQuorumSet(1))),
+        ("FeatureLevelRaised", .fleet, .fleet(.featureLevelRaised(2))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

@@ -64,6 +64,9 @@ import Testing
         case .logOpen: .logOpen
         case .epochNotAhead: .epochNotAhead
         case .raiseOutOfRange: .raiseOutOfRange
+        case .featureLevelPassed: .featureLevelPassed
+        case .featureLevelUnknown: .featureLevelUnknown
+        case .featureLevelTooLow: .featureLevelTooLow
         case .logNotOpen: .logNotOpen
         case .logKeyLast: .logKeyLast
         case .tooManyLogKeys: .tooManyLogKeys
@@ -92,7 +95,7 @@ import Testing
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
         case webhookExists, webhookUnknown, tooManyWebhooks
-        case epochNotAhead, raiseOutOfRange
+        case epochNotAhead, raiseOutOfRange, featureLevelPassed, featureLevelUnknown, featureLevelTooLow
         case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
         case witnessExists, witnessUnknown, tooManyWitnesses, quorumUnreachable
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
@@ -168,6 +171,7 @@ import Testing
             AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)
         }
         let scenarios: [(commands: [Command], command: Command)] = [
+            ([], .fleet(.raiseFeatureLevel(0))), ([], .fleet(.raiseFeatureLevel(FeatureLevel.known + 1))),
             ([restore(1, by: 1)], restore(1, by: 1)), ([], restore(1, by: HistoryRestoration.largestRaise + 1)),
             ([opening], opening), ([], signing[0]), ([opening], .log(.retireKey(kid: "l0"))),
             ([opening] + signing.dropLast(), signing[3]), ([opening, witnesses[0]], witnesses[0]),
@@ -193,6 +197,13 @@ import Testing
                 .app(shop, [inFirebase])
             ),
         ]
+        // Of all events, none needs a higher level than the first: here the ledger is at an even lower one.
+        var early = LedgerState()
+        early.fleet.featureLevel = 0
+        #expect(throws: Refusal.featureLevelTooLow(type: "AppCreated", needed: 1, present: 0)) {
+            try early.decide(made, in: context())
+        }
+        seen.insert(.featureLevelTooLow)
         for (commands, command) in scenarios {
             let refusal = try #require(try self.refusal(of: command, after: commands, in: context("why")))
             seen.insert(self.name(refusal))

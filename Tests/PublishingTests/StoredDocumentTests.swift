@@ -208,6 +208,62 @@ struct StoredDocumentTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a node that waits for its upgrade serves documents of a later form, and no other node does`(waits: Bool)
+        async throws
+    {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            try await node.makeKey()
+            let app = try Sample.app()
+            try await node.execute(try Sample.create(app, hosts: 1))
+            #expect(try await eventually { try await Self.stored(app, in: database) != nil })
+            let held = try #require(node[app])
+            // Otherwise it is halted because of damage.
+            let position = node.node.ledger.position
+            node.node.ledger.halt(
+                waits ? .needsUpgrade(position: position, .type("AppRecoloured")) : .fork(position: 1))
+            let later = try await Self.forgeLaterForm(app, on: node, in: database)
+            try await database.query("SELECT pg_notify('pinledger_document', '')")
+            if waits {
+                #expect(await eventually { node[app]?.bytes == later })
+            } else {
+                try await Task.sleep(for: .seconds(1))
+                #expect(node[app]?.bytes == held.bytes)
+            }
+        }
+    }
+
+    /// Stores a document of the next version with a member that this program does not know, signed with the ledger's key.
+    private static func forgeLaterForm(
+        _ app: AppID, on node: PublishingNode, in database: TestDatabase
+    ) async throws -> [UInt8] {
+        let state = node.node.ledger.view.state
+        let (held, active) = (try #require(node[app]), try #require(state.keys.active))
+        guard case .object(var members) = try #require(state.document(of: app)).content else { return [] }
+        members["note"] = "hello"
+        members["version"] = .integer(held.version + 1)
+        let digest = sha256(JSON.object(members).canonicalBytes)
+        let (issuedAt, expiresAt) = (held.issuedAt.adding(seconds: 5), held.issuedAt.adding(seconds: 86_400))
+        members["content_sha256"] = .string(Hex.encode(digest))
+        members["iat"] = .integer(issuedAt.seconds)
+        members["exp"] = .integer(expiresAt.seconds)
+        let token = try CompactJWS.sign(
+            JSON.object(members).canonicalBytes, type: Publisher.documentType, keyID: active.kid,
+            key: try await node.keys.privateKey(of: active))
+        try await database.query(
+            """
+            UPDATE pinledger.document SET version = $1, position = position + 1, content_sha256 = $2, issued_at = $3,
+                expires_at = $4, kid = $5, body = $6 WHERE app = $7
+            """,
+            [
+                .int64(held.version + 1), .bytes(digest), .timestamp(issuedAt.microseconds),
+                .timestamp(expiresAt.microseconds), .text(active.kid), .bytes(Array(token.utf8)), .text(app.text),
+            ])
+        return Array(token.utf8)
+    }
+
     @Test func `a document ahead of a node is served once the node has read the ledger that far`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()

@@ -110,7 +110,7 @@ extension Ledger {
                     try connection.query(
                         prepared: Statements.entries,
                         [.int64(view.head.position), .int64(head.position), .int64(Int64(Self.pageSize))]
-                    ))
+                    ), knowing: self.knownLevel)
                 try view.apply(page, before: head)
                 grown.formUnion(page.steps.map(\.stream))
             }

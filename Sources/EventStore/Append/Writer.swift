@@ -200,6 +200,9 @@ package actor Writer {
                 ready = nil
                 pending = sent.pending
                 try await self.settle(&pending, sent)
+            } catch let fault as LedgerFault where fault.meansUpgrade {
+                // The follower reads on to the end, and halts the node where the ledger is sound.
+                pending.fail(.halted(fault))
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
                 // This node's lease is lost with the connection; other nodes may be waiting for it.

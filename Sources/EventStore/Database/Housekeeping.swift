@@ -57,6 +57,7 @@ package struct Housekeeping: Sendable {
                 Chore(statement: Statements.forgetAdoption),
                 Chore(statement: Statements.forgetDeliveries, limit: 10_000),
                 Chore(statement: Statements.forgetObservations),
+                Chore(statement: Statements.forgetNodes),
                 Chore(statement: Statements.forgetSnapshots(before: LedgerState.foldVersion)),
                 Chore(statement: Statements.forgetOutcomes(days: telemetryDays), limit: 10_000),
             ]

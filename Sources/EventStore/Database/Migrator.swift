@@ -8,6 +8,10 @@ package struct Migration: Sendable, Hashable {
     package let version: Int32
     package let name: String
     package let sql: String
+    /// The migration that a program has to know at least in order to work with a database to which this one was applied.
+    ///
+    /// It is this one itself, unless the text's first line names an earlier one: `-- works-with: 9`.
+    package let worksWith: Int32
 
     /// SHA-256 of the text: 32 bytes.
     package var checksum: [UInt8] { sha256(Array(self.sql.utf8)) }
@@ -16,6 +20,13 @@ package struct Migration: Sendable, Hashable {
         self.version = version
         self.name = name
         self.sql = sql
+        self.worksWith = min(Self.statedProgram(sql) ?? version, version)
+    }
+
+    private static func statedProgram(_ sql: String) -> Int32? {
+        let mark = "-- works-with: "
+        guard sql.hasPrefix(mark) else { return nil }
+        return Int32(sql.dropFirst(mark.count).prefix { $0 != "\n" })
     }
 }
 
@@ -23,8 +34,10 @@ package struct Migration: Sendable, Hashable {
 package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertible {
     /// The text that was applied is not the one this program has.
     case changed(version: Int32, name: String)
-    /// The database was migrated by a later program.
+    /// A later program has applied a migration with which this one cannot work.
     case newer(version: Int32)
+    /// Nodes run whose programs could not work with the database any more.
+    case inUse(version: Int32, name: String, nodes: [String])
     /// The database was made before the first release, by migrations that were replaced by a shorter set.
     case unreleased
     case failed(version: Int32, name: String, PostgresError)
@@ -33,7 +46,10 @@ package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertibl
         switch self {
         case .changed(let version, let name):
             "migration \(version) (\(name)) was applied to this database with a text that this program does not have"
-        case .newer(let version): "this database has migration \(version), which this program does not know"
+        case .newer(let version):
+            "this database has migration \(version), which this program neither knows nor can work with"
+        case .inUse(let version, let name, let nodes):
+            "migration \(version) (\(name)) would break nodes that run: \(nodes.joined(separator: ", "))"
         case .unreleased:
             "this database was made by a development version from before the first release, and cannot be migrated"
         case .failed(let version, let name, let error):
@@ -46,6 +62,8 @@ package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertibl
         switch self {
         case .changed: "Use the program that applied it, or restore the database."
         case .newer: "Use the program that applied it, or a newer one."
+        case .inUse:
+            "Stop these nodes or upgrade them, and try again. A node that was killed is counted for another minute."
         case .unreleased:
             "Create a new database and run `pinledger migrate`. The ledger of the old one cannot be carried over."
         case .failed: nil
@@ -63,7 +81,8 @@ package struct Migrator: Sendable {
 
     /// The difference between a database's schema and this program's.
     package enum Status: Hashable, Sendable {
-        case upToDate
+        /// Every migration of this program is applied, and perhaps later ones that it can work with.
+        case upToDate(later: Int)
         case pending([Migration])
     }
 
@@ -80,6 +99,9 @@ package struct Migrator: Sendable {
     ///
     /// Migrators that run at once wait for each other. If the process dies, the migration it was in leaves nothing
     /// behind and the next run goes on from there.
+    ///
+    /// - Throws: ``MigrationFailure``; ``MigrationFailure/inUse(version:name:nodes:)`` where a node has reported within the last
+    ///   minute whose program cannot work with a migration.
     package func migrate(on connection: PostgresConnection) async throws -> [Migration] {
         var done: [Migration] = []
         for migration in self.migrations {
@@ -93,11 +115,18 @@ package struct Migrator: Sendable {
                             migrations, with: try connection.query(Self.applied)),
                         pending.contains(migration)
                     else { return false }
+                    let broken = try NodeRegistry.nodes(knowingLessThan: migration.worksWith, on: connection)
+                    guard broken.isEmpty else {
+                        throw MigrationFailure.inUse(version: migration.version, name: migration.name, nodes: broken)
+                    }
                     try connection.execute(script: migration.sql)
                     try connection.execute(script: "RESET ROLE")
                     try connection.query(
-                        "INSERT INTO pinledger.migration (version, name, checksum) VALUES ($1, $2, $3)",
-                        [.int32(migration.version), .text(migration.name), .bytes(migration.checksum)]
+                        "INSERT INTO pinledger.migration (version, name, checksum, works_with) VALUES ($1, $2, $3, $4)",
+                        [
+                            .int32(migration.version), .text(migration.name), .bytes(migration.checksum),
+                            .int32(migration.worksWith),
+                        ]
                     )
                     return true
                 }
@@ -109,7 +138,10 @@ package struct Migrator: Sendable {
         return done
     }
 
-    private static let applied = "SELECT version, checksum FROM pinledger.migration ORDER BY version"
+    /// By way of `jsonb`, because a table that an earlier migrator made has no column `works_with`.
+    private static let applied = """
+        SELECT version, checksum, (to_jsonb(m) ->> 'works_with')::integer FROM pinledger.migration m ORDER BY version
+        """
 
     private static let preparation = """
         CREATE SCHEMA IF NOT EXISTS pinledger;
@@ -119,6 +151,15 @@ package struct Migrator: Sendable {
             checksum   bytea       NOT NULL,
             applied_at timestamptz NOT NULL DEFAULT now()
         );
+        -- Only where it is missing: the lock would wait for every dump.
+        DO $$
+        BEGIN
+            IF NOT EXISTS (SELECT FROM pg_attribute
+                            WHERE attrelid = 'pinledger.migration'::regclass AND attname = 'works_with') THEN
+                ALTER TABLE pinledger.migration ADD COLUMN works_with integer;
+            END IF;
+        END
+        $$;
         """
 
     /// The checksum of the first migration, `roles`, as it was in the set that was replaced before the first release.
@@ -129,18 +170,25 @@ package struct Migrator: Sendable {
 
     private static func compare(_ migrations: [Migration], with rows: PostgresRows) throws -> Status {
         var known = Dictionary(uniqueKeysWithValues: migrations.map { ($0.version, $0) })
+        let last = migrations.last?.version ?? 0
+        var later = 0
         for row in rows {
             let version = try row.int32(0)
-            guard try row.bytes(1) != Self.unreleasedRoles else { throw MigrationFailure.unreleased }
-            guard let migration = known.removeValue(forKey: version) else {
-                throw MigrationFailure.newer(version: version)
-            }
-            guard try row.bytes(1) == migration.checksum else {
-                throw MigrationFailure.changed(version: version, name: migration.name)
+            let checksum = try row.bytes(1)
+            guard checksum != Self.unreleasedRoles else { throw MigrationFailure.unreleased }
+            if let migration = known.removeValue(forKey: version) {
+                guard checksum == migration.checksum else {
+                    throw MigrationFailure.changed(version: version, name: migration.name)
+                }
+            } else {
+                guard version > last, try row.optionalInt32(2) ?? version <= last else {
+                    throw MigrationFailure.newer(version: version)
+                }
+                later += 1
             }
         }
         let pending = migrations.filter { known[$0.version] != nil }
-        return pending.isEmpty ? .upToDate : .pending(pending)
+        return pending.isEmpty ? .upToDate(later: later) : .pending(pending)
     }
 }
 

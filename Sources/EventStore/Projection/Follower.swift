@@ -9,7 +9,8 @@ import TransparencyLog
 ///
 /// NOTIFY wakes it, a poll every second is the fallback, and after every reconnection it reads on from its position. It
 /// checks what it reads: positions without a gap, hashes, and the tree's right edge against the head. At a mismatch it
-/// halts permanently and reports why, and the node goes on serving what was last verified.
+/// halts permanently and reports why, and the node goes on serving what was last verified. So it does at an event that only a
+/// later program understands: a sound ledger goes on without this program.
 package struct Follower: Sendable {
     package static let channel = "pinledger_position"
     private let ledger: Ledger
@@ -31,7 +32,7 @@ package struct Follower: Sendable {
     ) {
         self.ledger = ledger
         self.reader = LedgerReader(pool: pool)
-        self.bulk = BulkReader(configuration: pool.configuration)
+        self.bulk = BulkReader(configuration: pool.configuration, knownLevel: ledger.knownLevel)
         self.listener = listener
         self.audit = audit
         self.logger = logger
@@ -67,7 +68,7 @@ package struct Follower: Sendable {
                 }
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
-                self.logger.log(.followerHalted, ["fault": "\(fault)"])
+                self.logger.log(fault.meansUpgrade ? .upgradeNeeded : .followerHalted, ["fault": "\(fault)"])
                 return
             } catch is CancellationError {
                 return
@@ -102,8 +103,9 @@ package struct Follower: Sendable {
         while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
-            let (view, grown) = try await self.fold(base, to: head)
-            self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
+            let (view, grown, fault) = try await self.fold(base, to: head)
+            let isTaken = self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
+            if let fault, isTaken { throw fault }
             try Task.checkCancellation()
         }
         guard self.ledger.fault == nil else { return }
@@ -125,8 +127,9 @@ package struct Follower: Sendable {
             let page = try await self.reader.macs(
                 at: base.head.position..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
             for candidate in page where key.defect(of: candidate.mac, beside: candidate.head) == nil {
-                let (view, grown) = try await self.fold(base, to: candidate.head)
+                let (view, grown, fault) = try await self.fold(base, to: candidate.head)
                 self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
+                if let fault { throw fault }
                 return
             }
             guard let last = page.last else { return }
@@ -140,21 +143,40 @@ package struct Follower: Sendable {
 
     /// Folds the entries between a view and a head, and the streams that grew by them. It does so aside, because only
     /// the tree at the head shows whether these entries are the ledger's.
-    private func fold(_ base: LedgerView, to head: Head) async throws -> (LedgerView, Set<StreamID>) {
+    ///
+    /// - Returns: Also why the fold ends before the head, where a later program is needed to go on.
+    private func fold(_ base: LedgerView, to head: Head) async throws -> (LedgerView, Set<StreamID>, LedgerFault?) {
         var view = base
         var grown: Set<StreamID> = []
-        if head.position - base.head.position >= self.bulkSize {
-            try await self.bulk.fold(&view, to: head.position)
-            grown = view.state.streams(grownSince: base.state)
-        } else {
-            while view.head.position < head.position {
-                let page = try await self.reader.page(at: view.head.position..<head.position, limit: self.pageSize)
-                try view.apply(page, before: head)
-                grown.formUnion(page.steps.map(\.stream))
+        do {
+            if head.position - base.head.position >= self.bulkSize {
+                defer { grown = view.state.streams(grownSince: base.state) }
+                try await self.bulk.fold(&view, to: head.position)
+            } else {
+                while view.head.position < head.position {
+                    let page = try await self.reader.page(
+                        at: view.head.position..<head.position, limit: self.pageSize, knowing: self.ledger.knownLevel)
+                    grown.formUnion(page.steps.map(\.stream))
+                    try view.apply(page, before: head)
+                }
             }
+        } catch let fault as LedgerFault where fault.meansUpgrade {
+            try await self.check(head, goesOnFrom: view.head)
+            return (view, grown, fault)
         }
         try head.check(view.head)
-        return (view, grown)
+        return (view, grown, nil)
+    }
+
+    /// Checks by their hashes alone that the entries between two ends are the ledger's.
+    private func check(_ head: Head, goesOnFrom start: Head) async throws {
+        var end = start
+        while end.position < head.position {
+            let leaves = try await self.reader.leaves(at: end.position..<head.position, limit: self.pageSize)
+            for leaf in leaves { end.frontier.append(leaf: leaf) }
+            end.position += Int64(leaves.count)
+        }
+        try head.check(end)
     }
 }
 

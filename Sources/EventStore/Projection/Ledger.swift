@@ -58,9 +58,15 @@ package final class Ledger: Sendable {
     /// What this node authenticates batches with; nil where it has no key-encryption key.
     let key: BatchKey?
 
-    /// - Parameter view: A fold that is verified: made by this node, or of a snapshot that ``key`` authenticates.
-    package init(view: LedgerView = LedgerView(), key: BatchKey? = nil) {
+    /// The highest feature level that this node's program knows.
+    package let knownLevel: Int64
+
+    /// - Parameters:
+    ///   - view: A fold that is verified: made by this node, or of a snapshot that ``key`` authenticates.
+    ///   - knownLevel: The highest ``FeatureLevel`` to follow the ledger to.
+    package init(view: LedgerView = LedgerView(), key: BatchKey? = nil, knownLevel: Int64 = FeatureLevel.known) {
         self.key = key
+        self.knownLevel = knownLevel
         self.content = Mutex(Content(view: view))
     }
 
@@ -77,13 +83,13 @@ package final class Ledger: Sendable {
     /// Why the node stopped following, if it did.
     package var fault: LedgerFault? { self.content.withLock { $0.fault } }
 
-    /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end, or
-    /// knows from outside the database that the end is missing. Tokens and pins that were revoked there would be alive.
-    /// Nil where the node did read the whole ledger, or still does.
+    /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end, the ledger
+    /// goes on without it, or it knows from outside the database that the end is missing. Tokens and pins that were revoked
+    /// there would be alive. Nil where the node did read the whole ledger, or still does.
     package var partialFault: LedgerFault? {
         self.content.withLock { content in
             guard let fault = content.fault else { return nil }
-            return content.isComplete && !fault.contradictsMemory ? nil : fault
+            return content.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? nil : fault
         }
     }
 

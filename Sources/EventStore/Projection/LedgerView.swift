@@ -85,6 +85,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case forgotten(remembered: Int64, found: Int64)
     /// The first events in the database are not those that this node remembers, or that the expected checkpoint is of.
     case rewritten(remembered: Int64)
+    /// The ledger is sound, and goes on with an event that only a later program understands. The node waits for its upgrade.
+    case needsUpgrade(position: Int64, LaterProgram)
 
     /// Whether the ledger contradicts what was kept of it outside the database: its own events may all fit each other.
     package var contradictsMemory: Bool {
@@ -92,6 +94,11 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .forgotten, .rewritten: true
         default: false
         }
+    }
+
+    /// Whether the ledger goes on without the node, which is too old for it.
+    package var meansUpgrade: Bool {
+        if case .needsUpgrade = self { true } else { false }
     }
 
     package var description: String {
@@ -123,6 +130,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "the ledger's end, after \(to) events, is not authenticated, and this node has verified the first \(from): \(defect)"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
+        case .needsUpgrade(let position, let why):
+            "the event at position \(position) needs a later program than this node's: \(why)"
         case .rewritten(let remembered):
             "the first \(remembered) events in the database are not those that this node knows: after a restore or a failover, other events were recorded in the place of lost ones"
         }

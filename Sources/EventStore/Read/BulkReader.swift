@@ -6,6 +6,8 @@ import Postgres
 /// The tasks of its ``PagePipeline`` parse and hash pages, which is most of the work.
 struct BulkReader: Sendable {
     let configuration: PostgresConfiguration
+    /// The highest ``FeatureLevel`` that the program knows.
+    let knownLevel: Int64
 
     /// The number of entries in one page: a power of two, so that its tree is hashed beside the fold.
     static let pageSize: Int64 = 256
@@ -17,7 +19,7 @@ struct BulkReader: Sendable {
     /// Brings `view` forward to `end`, which MUST NOT be beyond the ledger's head.
     ///
     /// - Throws: ``LedgerFault`` at a mismatch, the database's error, or `CancellationError`. The view is then
-    ///   somewhere before `end`, and unusable after a fault.
+    ///   somewhere before `end`, and unusable after a fault other than ``LedgerFault/needsUpgrade(position:_:)``.
     func fold(_ view: inout LedgerView, to end: Int64) async throws {
         for attempt in 1...Self.attempts {
             do {
@@ -39,7 +41,8 @@ struct BulkReader: Sendable {
         guard start < end else { return }
         let connection = try await PostgresConnection.connect(self.configuration)
         do {
-            try await PagePipeline<PostgresRows, LedgerPage> { LedgerPage($0) }.run(on: connection) {
+            let level = self.knownLevel
+            try await PagePipeline<PostgresRows, LedgerPage> { LedgerPage($0, knowing: level) }.run(on: connection) {
                 connection, send in
                 try Self.copy(start..<end, connection, send)
             } take: {

@@ -19,13 +19,15 @@ struct LedgerPage: Sendable {
     static let columns = "position, entry, leaf_hash"
 
     /// Reads rows of ``columns``.
-    init(_ rows: PostgresRows) {
+    ///
+    /// - Parameter level: The highest ``FeatureLevel`` that the program knows.
+    init(_ rows: PostgresRows, knowing level: Int64) {
         self.steps.reserveCapacity(rows.count)
         self.leaves.reserveCapacity(rows.count)
         var names = RecentNames()
         rows.withCells { cells in
             for row in 0..<cells.count {
-                do throws(LedgerFault) { try self.take(row, of: cells, &names) } catch {
+                do throws(LedgerFault) { try self.take(row, of: cells, &names, knowing: level) } catch {
                     self.fault = error
                     return
                 }
@@ -36,7 +38,7 @@ struct LedgerPage: Sendable {
     }
 
     private mutating func take(
-        _ row: Int, of cells: PostgresCells, _ names: inout RecentNames
+        _ row: Int, of cells: PostgresCells, _ names: inout RecentNames, knowing level: Int64
     ) throws(LedgerFault) {
         guard let position = cells.int64(row, 0) else { throw .unreadable(position: -1, "it has no position") }
         guard let entry = cells[row, 1], let recorded = cells[row, 2] else {
@@ -46,9 +48,13 @@ struct LedgerPage: Sendable {
         guard hash == LogHash(bytes: recorded) else { throw .leafHash(position: position) }
         let step: ReplayedEvent
         do { step = try ReplayedEvent(bytes: entry, names: &names) } catch {
+            if let later = LaterProgram(unread: Array(entry)) { throw .needsUpgrade(position: position, later) }
             throw .unreadable(position: position, error.description)
         }
         guard step.position == position else { throw .leafHash(position: position) }
+        if case .fleet(.featureLevelRaised(let raised)) = step.event, raised > level {
+            throw .needsUpgrade(position: position, .featureLevel(raised, known: level))
+        }
         self.steps.append(step)
         self.leaves.append(hash)
     }
@@ -66,7 +72,7 @@ extension LedgerView {
     /// Takes in a page that begins where the view ends.
     ///
     /// - Throws: ``LedgerFault`` where it does not fit. The view is then unusable: a caller that needs the earlier one
-    ///   keeps a copy.
+    ///   keeps a copy. Only after ``LedgerFault/needsUpgrade(position:_:)`` it is the one before that position.
     mutating func apply(_ page: LedgerPage) throws(LedgerFault) {
         for step in page.steps {
             guard step.position == self.head.position else {

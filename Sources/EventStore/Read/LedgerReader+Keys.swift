@@ -12,6 +12,15 @@ extension LedgerReader {
         return state
     }
 
+    /// The ledger's feature level, read on a connection: the state of the stream `fleet`.
+    ///
+    /// - Throws: ``LedgerFault`` where an event is altered, does not fit or needs a later program, or the database's error.
+    package static func featureLevel(on connection: isolated PostgresConnection) throws -> Int64 {
+        var state = LedgerState()
+        try self.fold(.fleet, into: &state, on: connection)
+        return state.fleet.featureLevel
+    }
+
     private static func fold(
         _ stream: StreamID, into state: inout LedgerState, on connection: isolated PostgresConnection
     ) throws {

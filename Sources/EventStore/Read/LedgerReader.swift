@@ -21,20 +21,38 @@ package struct LedgerReader: Sendable {
     ///
     /// - Throws: ``LedgerFault`` where an entry cannot be read or does not have its recorded hash.
     package func entries(at positions: Range<Int64>, limit: Int) async throws -> [Stored] {
-        let rows = try await self.pool.read(
-            Statements.entries.sql, [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))]
-        )
-        return try Self.stored(rows)
+        try Self.stored(try await self.rows(at: positions, limit: limit))
     }
 
     /// The same entries as ``entries(at:limit:)``, as the fold wants them.
-    func page(at positions: Range<Int64>, limit: Int) async throws -> LedgerPage {
-        LedgerPage(
-            try await self.pool.read(
-                Statements.entries.sql,
-                [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))]
-            )
-        )
+    ///
+    /// - Parameter level: The highest ``FeatureLevel`` that the program knows.
+    func page(at positions: Range<Int64>, limit: Int, knowing level: Int64) async throws -> LedgerPage {
+        LedgerPage(try await self.rows(at: positions, limit: limit), knowing: level)
+    }
+
+    private func rows(at positions: Range<Int64>, limit: Int) async throws -> PostgresRows {
+        try await self.pool.read(
+            Statements.entries.sql,
+            [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))])
+    }
+
+    /// The leaf hashes of the entries at `positions`, at most `limit`, whatever stands in the entries.
+    ///
+    /// - Throws: ``LedgerFault`` where one is missing, or is not the one that is stored.
+    func leaves(at positions: Range<Int64>, limit: Int) async throws -> [LogHash] {
+        var leaves: [LogHash] = []
+        for row in try await self.rows(at: positions, limit: limit) {
+            let (position, expected) = (try row.int64(0), positions.lowerBound + Int64(leaves.count))
+            guard position == expected else { throw LedgerFault.position(expected: expected, found: position) }
+            let leaf = MerkleTree.leafHash(try row.bytes(1))
+            guard leaf.bytes == (try row.bytes(2)) else { throw LedgerFault.leafHash(position: position) }
+            leaves.append(leaf)
+        }
+        guard !leaves.isEmpty || positions.isEmpty else {
+            throw LedgerFault.position(expected: positions.lowerBound, found: positions.upperBound)
+        }
+        return leaves
     }
 
     /// Where the ledger ends now.
@@ -117,6 +135,9 @@ package struct LedgerReader: Sendable {
                 guard entry.position == position else { throw LedgerFault.leafHash(position: position) }
                 return Stored(entry: entry, bytes: bytes)
             } catch let defect as JSONDefect {
+                if let later = LaterProgram(unread: bytes) {
+                    throw LedgerFault.needsUpgrade(position: position, later)
+                }
                 throw LedgerFault.unreadable(position: position, defect.description)
             }
         }

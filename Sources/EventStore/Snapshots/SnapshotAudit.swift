@@ -68,7 +68,8 @@ package struct SnapshotAudit: Sendable {
             let begin = clock.now
             let page: LedgerPage
             do {
-                page = try await self.reader.page(at: view.head.position..<self.head.position, limit: Self.pageSize)
+                page = try await self.reader.page(
+                    at: view.head.position..<self.head.position, limit: Self.pageSize, knowing: self.ledger.knownLevel)
             } catch let error as PostgresError where error.code != .cancelled {
                 self.logger.log(.snapshotAuditDelayed, ["error": "\(error)"])
                 try await Task.sleep(for: Self.retry)

@@ -14,11 +14,16 @@ import TransparencyLog
 package struct SnapshotStore: Sendable {
     private let pool: PostgresPool
     private let key: SnapshotKey?
+    private let knownLevel: Int64
     private let logger: Logger
 
-    package init(pool: PostgresPool, key: SnapshotKey? = nil, logger: Logger) {
+    /// - Parameter knownLevel: The highest ``FeatureLevel`` of a fold to start from.
+    package init(
+        pool: PostgresPool, key: SnapshotKey? = nil, knownLevel: Int64 = FeatureLevel.known, logger: Logger
+    ) {
         self.pool = pool
         self.key = key
+        self.knownLevel = knownLevel
         self.logger = logger
     }
 
@@ -71,6 +76,7 @@ package struct SnapshotStore: Sendable {
             guard try row.bytes(1) == key.tag(of: body.seal) else { throw SnapshotBody.Unusable.notAuthentic }
         }
         view.state = try body.state()
+        guard view.state.fleet.featureLevel <= self.knownLevel else { throw SnapshotBody.Unusable.later }
         return (view, body.stateDigest)
     }
 

@@ -132,7 +132,7 @@ extension JSONField {
     }
 
     /// 32 bytes in hexadecimal digits.
-    fileprivate func digest() throws(JSONDefect) -> [UInt8] {
+    func digest() throws(JSONDefect) -> [UInt8] {
         guard let bytes = Hex.decode(try self.string()), bytes.count == 32 else {
             throw self.defect("must be the 64 hexadecimal digits of a SHA-256")
         }

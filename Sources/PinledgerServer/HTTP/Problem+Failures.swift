@@ -42,7 +42,7 @@ extension Problem {
                 self.init(.databaseUnavailable, "The database is unreachable.")
             default: self.init(.internalError, "An unexpected error occurred.")
             }
-        case let fault as LedgerFault: self.init(.halted, "\(fault).")
+        case let fault as LedgerFault: self.init(fault)
         case let error as HTTPError where error.status == .contentTooLarge:
             self.init(.bodyTooLarge, "The body exceeds this operation's limit.")
         default: self.init(.internalError, "An unexpected error occurred.")
@@ -79,8 +79,12 @@ extension Problem {
             )
         case .outcomeUnknown:
             self.init(.outcomeUnknown, "The database did not confirm in time whether it recorded the change.")
-        case .halted(let fault): self.init(.halted, "\(fault).")
+        case .halted(let fault): self.init(fault)
         }
+    }
+
+    init(_ fault: LedgerFault) {
+        self.init(fault.meansUpgrade ? .upgradeNeeded : .halted, "\(fault).")
     }
 
     init(_ refusal: Refusal) {
@@ -205,6 +209,14 @@ extension Problem {
         case .raiseOutOfRange(let raise, let limit):
             self.init(
                 .limitReached, "Versions can be raised by 1 to \(max(limit, 0)) at this point, and not by \(raise).")
+        case .featureLevelPassed(let level, let present):
+            self.init(.staleVersion, "The feature level is \(present) already, and cannot be lowered to \(level).")
+        case .featureLevelUnknown(let level, let known):
+            self.init(.featureLevelUnknown, "This program knows feature levels up to \(known), and not \(level).")
+        case .featureLevelTooLow(let type, let needed, let present):
+            self.init(
+                .featureLevelTooLow,
+                "\(type) may be recorded from the feature level \(needed) on, and the ledger is at \(present).")
         case .telemetryKeyExists(let id): self.init(.keyExists, "The key \(id) already exists.")
         case .telemetryKeyUnknown(let id): self.init(.keyUnknown, "The key \(id) does not exist.")
         case .telemetryKeyRetired(let id): self.init(.keyState, "The key \(id) is already retired.")

@@ -73,6 +73,9 @@ enum ProblemType: String, CaseIterable, Sendable {
     case witnessExists = "witness_exists"
     case witnessUnknown = "witness_unknown"
     case quorumUnreachable = "quorum_unreachable"
+    case featureLevelTooLow = "feature_level_too_low"
+    case featureLevelUnknown = "feature_level_unknown"
+    case olderNodes = "older_nodes"
     case tokenExists = "token_exists"
     case tokenUnknown = "token_unknown"
     case tokenRevoked = "token_revoked"
@@ -98,6 +101,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case databaseUnavailable = "database_unavailable"
     case outcomeUnknown = "outcome_unknown"
     case halted = "halted"
+    case upgradeNeeded = "upgrade_needed"
     case internalError = "internal_error"
 
     /// Status, title, and what to do next.
@@ -344,6 +348,21 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .conflict, "The quorum is larger than the number of witnesses",
                 "Add a witness, or set a smaller quorum with `pinledger log witness set-quorum COUNT`."
             )
+        case .featureLevelTooLow:
+            (
+                .conflict, "The ledger's feature level is too low for this change",
+                "Finish the upgrade: once all nodes run the later program, run `pinledger node raise-feature-level LEVEL`."
+            )
+        case .featureLevelUnknown:
+            (
+                .conflict, "This program does not know the feature level",
+                "Upgrade the nodes first. `pinledger node list` shows the highest level that this program knows."
+            )
+        case .olderNodes:
+            (
+                .conflict, "Nodes with an earlier program run",
+                "Upgrade or stop these nodes first. A node that was killed is counted for another minute."
+            )
         case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")
@@ -430,6 +449,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .serviceUnavailable, "This node has stopped following the ledger",
                 "The ledger in the database is not the one this node knows. Investigate before you restart the node: it still serves the last verified documents."
+            )
+        case .upgradeNeeded:
+            (
+                .serviceUnavailable, "This node's program is too old for the ledger",
+                "Ask another node, or start the later program on this one. It serves documents meanwhile."
             )
         case .internalError:
             (

@@ -21,9 +21,12 @@ struct Readiness: Sendable {
     let signs: Bool
     /// The node's state, whatever the use; nil in the normal state.
     private let state: String?
+    /// The node's state in one word, as other nodes are told.
+    let stateName: String
 
     init(_ services: Services) {
-        let isHalted = services.ledger.fault != nil
+        let fault = services.ledger.fault
+        let isHalted = fault != nil
         let isDraining = services.drain.hasBegun
         let isSuspended = services.ledger.suspension != nil
         // A halted node serves the last good documents, where it has any.
@@ -32,7 +35,9 @@ struct Readiness: Sendable {
         self.writes =
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isHalted && !isSuspended && services.keys.canSign
-        self.state = isHalted ? "halted" : isDraining ? "draining" : nil
+        let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : "halted" }
+        self.state = halt ?? (isDraining ? "draining" : nil)
+        self.stateName = self.state ?? (isSuspended ? "suspended" : "running")
     }
 
     func allows(_ use: Use) -> Bool {

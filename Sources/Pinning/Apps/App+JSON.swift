@@ -115,6 +115,7 @@ extension Fleet {
             "lowered_guard_rails": self.loweredRails.isEmpty
                 ? nil : .array(self.loweredRails.sorted().map { .string($0.code) }),
             "epoch": .integer(self.epoch), "raised_by": .integer(self.raisedBy),
+            "feature_level": .integer(self.featureLevel),
         ])
     }
 }

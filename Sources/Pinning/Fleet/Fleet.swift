@@ -15,6 +15,8 @@ package struct Fleet: Hashable, Sendable {
     package private(set) var epochs: [Epoch] = []
     /// What losses have raised every document's version by.
     package private(set) var raisedBy: Int64 = 0
+    /// What the programs have to know that share the ledger.
+    package var featureLevel = FeatureLevel.first
 
     package init() {}
 
@@ -74,6 +76,7 @@ package struct Fleet: Hashable, Sendable {
             self.raisedBy = min(
                 self.raisedBy.addingReportingOverflow(restoration.raisedBy).partialValue,
                 HistoryRestoration.largestRaise)
+        case .featureLevelRaised(let level): self.featureLevel = max(self.featureLevel, level)
         case .railsOverridden: break
         }
     }
@@ -101,6 +104,10 @@ package struct Fleet: Hashable, Sendable {
                 throw .raiseOutOfRange(restoration.raisedBy, limit: limit)
             }
             return [.historyRestored(restoration)]
+        case .raiseFeatureLevel(let level):
+            guard level <= context.knownLevel else { throw .featureLevelUnknown(level, known: context.knownLevel) }
+            guard level >= self.featureLevel else { throw .featureLevelPassed(level, present: self.featureLevel) }
+            return level == self.featureLevel ? [] : [.featureLevelRaised(level)]
         }
     }
 }
@@ -115,6 +122,8 @@ package enum FleetEvent: Hashable, Sendable {
     case historyRestored(HistoryRestoration)
     /// The findings that were overridden in the same change.
     case railsOverridden([OverriddenFinding])
+    /// What begins at this ``FeatureLevel`` may be recorded from now on.
+    case featureLevelRaised(Int64)
 }
 
 /// A command for every app.
@@ -127,4 +136,6 @@ package enum FleetCommand: Hashable, Sendable {
     case setGuardRail(GuardRail, isLowered: Bool)
     /// Goes on after a loss. Only `pinledger recover` does this, at the database.
     case restoreHistory(HistoryRestoration)
+    /// Irrevocable: programs that do not know the ``FeatureLevel`` pause.
+    case raiseFeatureLevel(Int64)
 }

@@ -29,7 +29,8 @@ enum FleetRails {
         switch event {
         case .killSwitchReleased: break
         case .killSwitchEngaged(let end) where end < was.expiresAt: break
-        case .killSwitchEngaged, .issuerSet, .guardRailSet, .historyRestored, .railsOverridden: return []
+        case .killSwitchEngaged, .issuerSet, .guardRailSet, .historyRestored, .featureLevelRaised, .railsOverridden:
+            return []
         }
         var findings: [Finding] = []
         var (missed, unseen) = (0, 0)

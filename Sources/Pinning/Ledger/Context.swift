@@ -6,19 +6,22 @@ package struct DecisionEnvironment: Sendable {
     package var isPublicSuffix: @Sendable (String) -> Bool
     /// The external facts at the moment. Must not wait.
     package var facts: @Sendable () -> ExternalFacts
+    /// The highest ``FeatureLevel`` that the program knows.
+    package var knownLevel: Int64
 
     package init(
-        facts: @escaping @Sendable () -> ExternalFacts = { ExternalFacts() },
+        facts: @escaping @Sendable () -> ExternalFacts = { ExternalFacts() }, knownLevel: Int64 = FeatureLevel.known,
         isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {
         self.facts = facts
+        self.knownLevel = knownLevel
         self.isPublicSuffix = isPublicSuffix
     }
 
     /// What a decision at `now` may know: the facts are those of this moment. Who commands adds a reason and insistence.
     package func context(at now: Timestamp, actor: Actor.Kind = .token) -> DecisionContext {
         DecisionContext(
-            now: now, reason: nil, isForced: false, facts: self.facts(), actor: actor,
+            now: now, reason: nil, isForced: false, facts: self.facts(), actor: actor, knownLevel: self.knownLevel,
             isPublicSuffix: self.isPublicSuffix)
     }
 }
@@ -38,6 +41,8 @@ package struct DecisionContext: Sendable {
     package var actor: Actor.Kind
     /// What holds for every app.
     package private(set) var fleet = Fleet()
+    /// The highest ``FeatureLevel`` that the program knows.
+    package var knownLevel: Int64
     /// Whether a configuration that clients already have is taken over.
     package var isImport: Bool
     /// The judged rails: all, except in a test of each one's benefit.
@@ -45,7 +50,7 @@ package struct DecisionContext: Sendable {
 
     package init(
         now: Timestamp, reason: Reason?, isForced: Bool, facts: ExternalFacts = ExternalFacts(),
-        actor: Actor.Kind = .token,
+        actor: Actor.Kind = .token, knownLevel: Int64 = FeatureLevel.known,
         isImport: Bool = false, rails: Set<GuardRail> = Set(GuardRail.allCases),
         isPublicSuffix: @escaping @Sendable (String) -> Bool
     ) {
@@ -55,6 +60,7 @@ package struct DecisionContext: Sendable {
         self.isPublicSuffix = isPublicSuffix
         self.facts = facts
         self.actor = actor
+        self.knownLevel = knownLevel
         self.isImport = isImport
         self.rails = rails
     }

@@ -108,6 +108,18 @@ package struct Entry: Hashable, Sendable {
     }
 }
 
+extension LaterProgram {
+    /// Why an entry that this program cannot read needs a later one; nil where it is no entry of any program.
+    package init?(unread bytes: [UInt8]) {
+        guard let json = try? JSON(parsing: bytes, limits: .stored(depth: 16, nodes: 100_000)),
+            let type = json["type"]?.stringValue, let schema = json["schema"]?.integerValue,
+            let isKnown = Optional(Event.types.contains(type)), !isKnown || schema > 1
+        else { return nil }
+        let name = String(shown: type.utf8.prefix(100))
+        self = isKnown ? .schema(Int(schema), type: name) : .type(name)
+    }
+}
+
 /// The origin of a command: who, why, and by which request.
 package struct Origin: Hashable, Sendable {
     package var actor: Actor

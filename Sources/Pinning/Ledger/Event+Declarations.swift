@@ -68,8 +68,13 @@ extension FleetEvent {
                 .historyRestored(HistoryRestoration(epoch: epoch, keptSize: kept, lost: lost, raisedBy: raise)))
         }
 
+        static let featureLevelRaised = EventDeclaration(
+            "FeatureLevelRaised", .log, EventField("level", .count(from: 1))
+        ) { .fleet(.featureLevelRaised($0)) }
+
         static let all: [any DeclaredEvent] = [
             killSwitchEngaged, killSwitchReleased, issuerSet, guardRailSet, railsOverridden, historyRestored,
+            featureLevelRaised,
         ]
     }
 
@@ -84,6 +89,7 @@ extension FleetEvent {
             visitor.visit(
                 Declared.historyRestored, restoration.epoch, restoration.keptSize, restoration.lost?.root,
                 restoration.lost?.size, restoration.raisedBy)
+        case .featureLevelRaised(let level): visitor.visit(Declared.featureLevelRaised, level)
         }
     }
 }

@@ -14,6 +14,8 @@ package struct EventKind: Hashable, Sendable {
     /// Whether the app's document may become much larger by it. What adds some bytes at most, such as a mode, a pin's
     /// end or a kill switch, must never wait for room.
     package var addsToDocument: Bool
+    /// The ``FeatureLevel`` from which on it may be recorded.
+    package var level: Int64
 }
 
 /// The declaration of a type of event. One list of fields is read, written and asked for hosts.
@@ -24,17 +26,20 @@ struct EventDeclaration<each Value: Sendable>: DeclaredEvent {
 
     /// - Parameters:
     ///   - type: The name in the ledger. It never changes.
+    ///   - level: The ``FeatureLevel`` from which on it may be recorded.
     ///   - fields: In canonical order, that is by their names.
     ///   - make: The event with these values of the fields.
     init(
-        _ type: String, _ group: EventGroup, addsToDocument: Bool = false, _ fields: repeat EventField<each Value>,
+        _ type: String, _ group: EventGroup, addsToDocument: Bool = false, from level: Int64 = FeatureLevel.first,
+        _ fields: repeat EventField<each Value>,
         make: @escaping @Sendable (repeat each Value) throws(JSONDefect) -> Event
     ) {
         var declared: [EventKind.Field] = []
         for field in repeat each fields {
             declared.append(EventKind.Field(name: field.name, isOptional: field.isOptional))
         }
-        self.kind = EventKind(type: type, group: group, fields: declared, addsToDocument: addsToDocument)
+        self.kind = EventKind(
+            type: type, group: group, fields: declared, addsToDocument: addsToDocument, level: level)
         self.fields = (repeat each fields)
         self.make = make
     }

@@ -5,6 +5,16 @@ extension LedgerState {
     ///
     /// - Throws: ``Refusal``; nothing changes then.
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
+        let decision = try self.decision(on: command, in: context)
+        let level = self.fleet.featureLevel
+        guard level < context.knownLevel else { return decision }
+        for kind in decision.events.map(\.kind) where kind.level > level {
+            throw .featureLevelTooLow(type: kind.type, needed: kind.level, present: level)
+        }
+        return decision
+    }
+
+    private func decision(on command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
         let context = context.knowing(fleet: self.fleet)
         let now = context.now
         switch command {

@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 14
+    package static let foldVersion: Int32 = 15
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -76,6 +76,7 @@ extension Fleet {
         out.add(self.killSwitch) { $1.write(to: &$0) }
         out.add(self.switchEndedAt) { $0.add($1) }
         out.add(each: self.loweredRails.sorted()) { $0.add(place: $1) }
+        out.add(self.featureLevel)
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -91,6 +92,7 @@ extension Fleet {
         self.killSwitch = try reader.optional { (r) throws(SnapshotDefect) in try KillSwitch(&r) }
         self.switchEndedAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.loweredRails = Set(try reader.each { (r) throws(SnapshotDefect) in try r.value(GuardRail.self) })
+        self.featureLevel = try reader.number()
     }
 }
 

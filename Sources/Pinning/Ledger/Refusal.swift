@@ -87,6 +87,10 @@ package enum Refusal: Error, Hashable, Sendable {
     /// The number of the epoch to begin is not above the present one's.
     case epochNotAhead(Int64, present: Int64)
     case raiseOutOfRange(Int64, limit: Int64)
+    case featureLevelPassed(Int64, present: Int64)
+    case featureLevelUnknown(Int64, known: Int64)
+    /// An event of this type may be recorded only from a higher ``FeatureLevel`` on.
+    case featureLevelTooLow(type: String, needed: Int64, present: Int64)
 
     case telemetryKeyExists(String)
     case telemetryKeyUnknown(String)

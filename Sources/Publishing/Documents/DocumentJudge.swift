@@ -29,7 +29,10 @@ struct DocumentJudge: Sendable {
     /// all earlier ones.
     func rule(on stored: DocumentStore.Stored) -> Ruling {
         let document = stored.document
-        switch Self.verdict(on: stored, by: self.ledger.view, isHalted: self.ledger.fault != nil) {
+        let fault = self.ledger.fault
+        switch Self.verdict(
+            on: stored, by: self.ledger.view, isHalted: fault != nil, takesLaterForms: fault?.meansUpgrade == true)
+        {
         case .sound: return .serve
         case .ahead: return .wait
         case .unfit(let defect):
@@ -52,7 +55,8 @@ struct DocumentJudge: Sendable {
     /// Whether a document is signed by a key of the ledger and matches its row, without comparing it with the ledger.
     func isAuthentic(_ document: DocumentStore.Signed) -> Bool {
         let view = self.ledger.view
-        if case .authentic = Self.authenticity(of: document, in: view) { return true }
+        let takesLaterForms = self.ledger.fault?.meansUpgrade == true
+        if case .authentic = Self.authenticity(of: document, in: view, takesLaterForms: takesLaterForms) { return true }
         return false
     }
 
@@ -65,13 +69,17 @@ struct DocumentJudge: Sendable {
         case contradicts(LedgerFault)
     }
 
-    /// - Parameter isHalted: Whether the view no longer advances: then waiting for it is useless, and the content it
-    ///   makes for a version is in doubt. A document is judged by its signature alone.
-    static func verdict(on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool) -> Verdict {
+    /// - Parameters:
+    ///   - isHalted: Whether the view no longer advances: then waiting for it is useless, and the content it makes for a
+    ///     version is in doubt. A document is judged by its signature alone.
+    ///   - takesLaterForms: Whether later programs sign documents with members that this one does not know.
+    static func verdict(
+        on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool, takesLaterForms: Bool = false
+    ) -> Verdict {
         let document = stored.document
         let isAhead = document.position > view.head.position
         let made: [UInt8]?
-        switch self.authenticity(of: document, in: view) {
+        switch self.authenticity(of: document, in: view, takesLaterForms: takesLaterForms) {
         case .unknownKey(let reason):
             // The key may be of an event that this node has still to read; where the database has no such event, the
             // key is unknown.
@@ -108,7 +116,9 @@ struct DocumentJudge: Sendable {
         case unfit(String)
     }
 
-    private static func authenticity(of stored: DocumentStore.Signed, in view: LedgerView) -> Authenticity {
+    private static func authenticity(
+        of stored: DocumentStore.Signed, in view: LedgerView, takesLaterForms: Bool
+    ) -> Authenticity {
         let payload: [UInt8]
         do {
             let text = String(decoding: stored.body, as: UTF8.self)
@@ -134,11 +144,17 @@ struct DocumentJudge: Sendable {
             }
             made = digest
         }
-        let issued: IssuedDocument
-        do { issued = try IssuedDocument(payload: payload) } catch { return .unfit("\(error)") }
-        guard issued.document.app == stored.app else { return .unfit("it is the document of \(issued.document.app)") }
-        guard issued.document.evaluatedFrom == nil else { return .unfit("it was decided for single devices") }
-        guard issued.document.version == stored.version, issued.contentDigest == stored.contentDigest,
+        let issued: DocumentEnvelope
+        do {
+            issued =
+                try takesLaterForms
+                ? DocumentEnvelope(anyForm: payload) : DocumentEnvelope(IssuedDocument(payload: payload))
+        } catch {
+            return .unfit("\(error)")
+        }
+        guard issued.app == stored.app else { return .unfit("it is the document of \(issued.app)") }
+        guard !issued.isEvaluated else { return .unfit("it was decided for single devices") }
+        guard issued.version == stored.version, issued.contentDigest == stored.contentDigest,
             issued.issuedAt == stored.issuedAt, issued.expiresAt == stored.expiresAt
         else { return .unfit(Self.otherColumns) }
         return .authentic(made: made)

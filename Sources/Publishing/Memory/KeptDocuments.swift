@@ -20,15 +20,14 @@ package struct KeptDocuments: Sendable {
         for line in lines {
             guard line.count <= CompactJWS.maximumSize, let text = String(ascii: line),
                 let jws = try? CompactJWS(parsing: text, type: Publisher.documentType),
-                let issued = try? IssuedDocument(payload: jws.payload)
+                let issued = try? DocumentEnvelope(anyForm: jws.payload)
             else { continue }
-            let app = issued.document.app
-            let served = NodeMemory.Document(version: issued.document.version, contentDigest: issued.contentDigest)
-            guard remembered[app] == served else { continue }
-            if let other = newest[app], other.issuedAt >= issued.issuedAt { continue }
+            let served = NodeMemory.Document(version: issued.version, contentDigest: issued.contentDigest)
+            guard remembered[issued.app] == served else { continue }
+            if let other = newest[issued.app], other.issuedAt >= issued.issuedAt { continue }
             // Its position is not in it. 0 is never beyond what a node has read.
-            newest[app] = DocumentStore.Signed(
-                app: app, version: served.version, position: 0, contentDigest: served.contentDigest,
+            newest[issued.app] = DocumentStore.Signed(
+                app: issued.app, version: served.version, position: 0, contentDigest: served.contentDigest,
                 issuedAt: issued.issuedAt, expiresAt: issued.expiresAt, keyID: jws.keyID, body: Array(line))
         }
         self.init(stored: newest.values.map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })

@@ -91,6 +91,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let seconds = Double((ContinuousClock.now - began) / .milliseconds(1)).rounded() / 1000
         self.show(verified, outcome, seconds: seconds)
         let findings = outcome.findings
+        try outcome.checkLevel(findings)
         guard findings.isEmpty else {
             throw CommandFailure(
                 "the log is damaged: \(findings.count) finding\(findings.count == 1 ? "" : "s")",

@@ -157,6 +157,8 @@ struct EventSentence {
             "Events were lost: the transparency log goes on as \(self.data.text("origin")), after \(self.data.text("previous_origin"))."
         case "HistoryRestored":
             "Events were lost: epoch \(self.data.text("epoch")) begins after \(self.data.text("kept_size")) events, and every document's version is raised by \(self.data.text("raised_by"))."
+        case "FeatureLevelRaised":
+            "The ledger is at the feature level \(self.data.text("level")): earlier programs no longer record or sign."
         case "LogKeyAdded": "The key \(self.data.text("kid")) signs the log's checkpoints too."
         case "LogKeyRetired": "The key \(self.data.text("kid")) no longer signs the log's checkpoints."
         case "LogWitnessAdded": "The witness \(self.data.text("name")) is asked to cosign the log's checkpoints."

@@ -46,6 +46,9 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 findings.append(await self.secrets(connection, key))
                 findings.append(await self.ledgerEnd(connection, BatchKey(key)))
             }
+            if !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
+                findings.append(await self.nodes(connection))
+            }
             findings.append(await self.clock(connection))
             findings.append(await self.durability(connection))
             if let witnesses = await self.witnesses(connection) { findings.append(witnesses) }
@@ -215,6 +218,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func schema(_ connection: PostgresConnection) async -> [Finding] {
+        var findings: [Finding] = []
         do {
             switch try await Migrator().status(on: connection) {
             case .pending(let migrations):
@@ -223,9 +227,12 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                         subject: "migrations", verdict: .fail, detail: "\(migrations.count) pending",
                         advice: "Run `pinledger migrate`.")
                 ]
-            case .upToDate: break
+            case .upToDate(let later):
+                let more = later > 0 ? ", and \(later) of a later program that this one can work with" : ""
+                findings.append(
+                    Finding(
+                        subject: "migrations", verdict: .ok, detail: "up to date (\(Migration.all.count))\(more)"))
             }
-            var findings = [Finding(subject: "migrations", verdict: .ok, detail: "up to date (\(Migration.all.count))")]
             let row = try await connection.query(
                 """
                 SELECT h.next_position, has_function_privilege('pinledger.lock_head()', 'EXECUTE'),

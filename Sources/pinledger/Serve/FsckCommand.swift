@@ -113,6 +113,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         for finding in check.findings + secrets.findings { findings.add(finding) }
         let seconds = Double((ContinuousClock.now - began) / .milliseconds(1)).rounded() / 1000
         self.show(findings, outcome, documents, behind: check.behind, seconds: seconds)
+        try outcome.checkLevel(findings)
         if !findings.isEmpty { throw Self.failure(findings) }
     }
 

@@ -48,6 +48,7 @@ struct Node {
         let limits = Descriptors.fit(self.configuration.limits, self.logger)
         let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
 
+        let reporter = NodeReporter(services: services, name: Self.name)
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
@@ -57,6 +58,7 @@ struct Node {
             .init(service: Loop { await writer?.run() }),
             .init(service: Loop { await publisher.run() }),
             .init(service: Loop { await services.lag.run() }),
+            .init(service: Loop { await reporter.run() }),
             .init(service: Loop { await services.probeScheduler.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: Loop { await services.telemetry.recorder.run() }),
@@ -163,6 +165,7 @@ struct Node {
                 advice: "Check that the database answers. Repeat changes that got no response.")
         }
         ledger.close()
+        await reporter.end()
         await parts.factSources.close()
         await services.webhooks.client?.close()
         await google?.close()
@@ -195,6 +198,10 @@ struct Node {
             group.addTask { await parts.services.writer?.run() }
             defer { group.cancelAll() }
             do {
+                if let fault = parts.services.ledger.fault, fault.meansUpgrade {
+                    throw CommandFailure("\(fault)", advice: "Use the program that the nodes run.")
+                }
+                await parts.services.beginLedger()
                 try await body(parts.services)
                 return nil
             } catch {
@@ -345,7 +352,12 @@ struct Node {
     func haltOnDamage(_ ledger: Ledger, _ reading: () async throws -> Void) async throws {
         do { try await reading() } catch let fault as LedgerFault {
             ledger.halt(fault)
-            let line: LogLine = if case .unauthenticated = fault { .endUnauthenticated } else { .ledgerDamaged }
+            let line: LogLine =
+                switch fault {
+                case .unauthenticated: .endUnauthenticated
+                case .needsUpgrade: .upgradeNeeded
+                default: .ledgerDamaged
+                }
             self.logger.log(line, ["fault": "\(fault)"])
         }
     }
