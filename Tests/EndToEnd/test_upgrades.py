@@ -1,5 +1,8 @@
 """Nodes of two versions on one ledger: what operators see, and what an earlier program does about a later one's events."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from pinledger import API, Process, eventually, free_port, host_body
 from test_batch_macs import Database
@@ -129,3 +132,11 @@ def test_commands_of_an_earlier_program_do_not_judge_or_change_a_later_ledger(da
     refused = database.server.cli("token", "bootstrap", *options, status=1)
     assert "needs a later program" in refused.stderr
     assert "Use the program that the nodes run." in refused.stderr
+
+
+def test_the_patch_that_makes_the_next_version_fits_the_source():
+    # The experiment F33 builds it, which takes too long here.
+    root = Path(__file__).parents[2]
+    patch = root / "Tests/Torture/next-version.patch"
+    done = subprocess.run(["git", "apply", "--check", str(patch)], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, f"change next-version.patch with the source that it changes:\n{done.stderr}"

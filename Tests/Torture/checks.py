@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from ledger import Ledger, program
 from load import Acknowledged
 from node import Node
-from pinledger import unbase64url
+from pinledger import BINARY, unbase64url
 from report import Measurement
 
 CLEAN, DAMAGED = 0, 10
@@ -184,7 +184,7 @@ def write_acknowledged(path: Path, acknowledged: list[Acknowledged]) -> Path:
 
 def fsck(
     ledger: Ledger, *, acknowledged: Path | None = None, previous: Path | None = None, server: int | None = None,
-    save: Path | None = None,
+    save: Path | None = None, version: str = BINARY,
 ) -> Findings:  # fmt: skip
     arguments = ["fsck", "--database", ledger.audited, "--output", "json"]
     if acknowledged:
@@ -193,7 +193,7 @@ def fsck(
         arguments += ["--previous", str(previous)]
     if server:
         arguments += ["--server", f"http://127.0.0.1:{server}"]
-    done = program(*arguments, status=None, seconds=300)
+    done = program(*arguments, status=None, seconds=300, version=version)
     try:
         report = json.loads(done.stdout)
     except ValueError:
@@ -205,7 +205,7 @@ def fsck(
 
 def expect_invariants(
     measurement: Measurement, ledger: Ledger, directory: Path, *, acknowledged: list[Acknowledged] = (),
-    node: Node | None = None, previous: Path | None = None, has_fsck: bool = True,
+    node: Node | None = None, previous: Path | None = None, has_fsck: bool = True, version: str = BINARY,
 ) -> Account:  # fmt: skip
     """The criteria of every experiment: nothing lost, nothing twice, and the ledger whole, by both checkers."""
     faults = verify_documents(ledger, node) if node else []
@@ -221,7 +221,8 @@ def expect_invariants(
     measurement.expect("has fsck", has_fsck, "the program has no fsck")
     if has_fsck:
         path = write_acknowledged(directory / f"{ledger.name}-acknowledged.jsonl", list(acknowledged))
-        findings = fsck(ledger, acknowledged=path, previous=previous, server=node.port if node else None)
+        findings = fsck(
+            ledger, acknowledged=path, previous=previous, server=node.port if node else None, version=version)
         measurement.figures["fsck"] = {"status": findings.status, "findings": findings.report.get("findings", [])[:20]}
         details = "; ".join(each["detail"] for each in findings.report.get("findings", [])[:3])
         measurement.expect("fsck", findings.status == CLEAN, f"exit {findings.status}: {details or findings.text[-400:]}")

@@ -15,11 +15,13 @@ ACCOUNT = "pinledger_torture"
 TEMPLATE = "pinledger_template"
 
 
-def program(*arguments: str, status: int | None = 0, seconds: float = 120) -> subprocess.CompletedProcess:
-    """Runs the program's command line; None takes any exit status."""
+def program(
+    *arguments: str, status: int | None = 0, seconds: float = 120, version: str = BINARY
+) -> subprocess.CompletedProcess:
+    """Runs the program's command line, or that of another version; None takes any exit status."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PINLEDGER_")}
     done = subprocess.run(
-        [BINARY, *arguments], env=environment | {"NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
+        [version, *arguments], env=environment | {"NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
         capture_output=True, text=True, timeout=seconds,
     )  # fmt: skip
     if status is not None and done.returncode != status:

@@ -55,6 +55,8 @@ class Node(Process):
         # Every client of a stage comes from one address.
         self.environment |= {f"PINLEDGER_{what}_PER_NETWORK": "0" for what in ("CONNECTIONS", "STREAMS", "REQUESTS")}
         self.prefix = prefix or []
+        #: What is started: the program under test, or another version of it.
+        self.program = BINARY
         self.api = API(port, ledger.token)
 
     def spawn(self) -> None:
@@ -62,7 +64,7 @@ class Node(Process):
         with self.log.open("ab") as log:
             # A session of its own: Ctrl-C is for the experiments, which stop the server themselves.
             self.process = subprocess.Popen(
-                [*self.prefix, BINARY, *self.arguments],
+                [*self.prefix, self.program, *self.arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, start_new_session=True,
             )  # fmt: skip
 

@@ -14,6 +14,7 @@ from cluster import Cluster
 from ledger import Ledger, Template, program
 from load import Acknowledged, Fetcher, actor_of, document_paths
 from node import Node
+from pinledger import BINARY
 from proxy import FaultProxy
 from report import Measurement
 
@@ -164,11 +165,11 @@ class Stage:
 
     def invariants(
         self, measurement: Measurement, ledger: Ledger, node: Node | None, acknowledged: list[Acknowledged] = (),
-        previous: Path | None = None,
+        previous: Path | None = None, version: str = BINARY,
     ) -> None:  # fmt: skip
         falls = [fall for fetcher in self._fetchers if fetcher.samples for fall in fetcher.samples.falls()]
         measurement.expect("versions", not falls, "; ".join(falls[:3]))
         expect_invariants(
             measurement, ledger, self.directory, acknowledged=acknowledged, node=node, previous=previous,
-            has_fsck=self.supports("fsck"),
+            has_fsck=self.supports("fsck"), version=version,
         )  # fmt: skip
