@@ -176,6 +176,8 @@ package struct LedgerReader: Sendable {
         package var actorID: String?
         package var since: Timestamp?
         package var until: Timestamp?
+        /// Only events behind this position.
+        package var after: Int64?
 
         package init() {}
     }
@@ -203,6 +205,7 @@ package struct LedgerReader: Sendable {
         if let actor = filter.actorID { add("actor_id = ?", .text(actor)) }
         if let since = filter.since { add("position >= ?", .int64(try await self.position(at: since))) }
         if let until = filter.until { add("position < ?", .int64(try await self.position(at: until))) }
+        if let after = filter.after { add("position > ?", .int64(after)) }
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
         parameters.append(.int64(Int64(limit) + 1))
         // Within a stream, versions stand in the order of positions, and there is an index on them.

@@ -9,7 +9,7 @@ import Publishing
 /// The history of an app and of the whole ledger.
 struct HistoryRoutes: Sendable {
     let services: Services
-    private static let query = ["type", "actor", "since", "until", "order", "limit", "cursor"]
+    private static let query = ["type", "actor", "since", "until", "after", "order", "limit", "cursor"]
 
     init(services: Services) {
         self.services = services
@@ -62,6 +62,7 @@ struct HistoryRoutes: Sendable {
         }
         filter.since = try exchange.time("since")
         filter.until = try exchange.time("until")
+        filter.after = try exchange.number("after", in: 0...JSON.largestInteger)
         let ascending: Bool
         switch exchange.query["order"] {
         case nil, "newest": ascending = false
