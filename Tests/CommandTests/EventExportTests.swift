@@ -38,7 +38,7 @@ struct EventExportTests {
         }
     }
 
-    @Test func `what is not an event is refused`() throws {
+    @Test func `an event without a position, time, type or stream is refused`() throws {
         for name in ["position", "time", "type", "stream"] {
             #expect(throws: CommandFailure.self) { try self.line(.ndjson) { $0[name] = nil } }
         }

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import handbook
 import pytest
@@ -197,3 +198,16 @@ def test_anchors_are_made_as_on_github():
     text = "# A title\n## What a kind *cannot* do\n```\n# no\n```\n## A title\n### `code`, and more: 1.5\n"
     assert handbook.anchors(text) == ["a-title", "what-a-kind-cannot-do", "a-title-1", "code-and-more-15"]
     assert handbook.links("[a](b.md#c) `[x](y)` [d](https://e)\n```\n[f](g)\n```\n") == ["b.md#c", "https://e"]
+
+
+def test_every_test_that_the_threat_model_names_is_there():
+    root = Path(__file__).parents[2]
+    text = (root / "Sources/CHandbook/pages/threat-model.md").read_text()
+    section = text.split("## What is tested of that")[1].split("\n## ")[0]
+    rows = [row.split(" | ")[1].removesuffix(" |") for row in section.splitlines() if row.startswith("| ")][1:]
+    assert len(rows) > 15
+    for row in rows:
+        file, _, name = row.partition(": ")
+        source = (root / file.strip("`")).read_text()
+        declaration = f"def {name}(" if file.endswith(".py`") else f"func `{name}`"
+        assert not name or declaration in source, f"{file} has no test with the name: {name}"
