@@ -18,9 +18,10 @@ struct EventExportTests {
 
     @Test func `a row ends with CR LF, and quotes are doubled`() throws {
         let data = #""{""name"":""A, \""B\""""}""#
-        let row = "7,2026-01-31T12:00:00.123456Z,app/com.example.shop,2,AppRenamed,token,tok_0,Ann,,,,,"
+        let row =
+            #""7","2026-01-31T12:00:00.123456Z","app/com.example.shop","2","AppRenamed","token","tok_0","Ann",,,,,"#
         #expect(try self.line(.csv) == row + data + "\r\n")
-        #expect(String(decoding: try #require(EventExport.csv.header), as: UTF8.self).hasSuffix(",data\r\n"))
+        #expect(String(decoding: try #require(EventExport.csv.header), as: UTF8.self).hasSuffix(",\"data\"\r\n"))
         for form in [EventExport.ndjson, .cloudevents, .ocsf] { #expect(form.header == nil) }
     }
 

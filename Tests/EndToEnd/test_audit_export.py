@@ -68,7 +68,7 @@ def test_a_table_has_each_event_in_a_row_and_no_formula(ledger):
         assert row["reason"].removeprefix("'") == event.get("reason", "")
         assert not [cell for cell in row.values() if cell and cell[0] in "=+-@\t\r\n"]
     assert len([row for row in rows if row["reason"] == "'=cmd|' /C calc'!A0"]) == len(NAMES)
-    assert text.startswith("position,time,stream,")
+    assert text.startswith('"position","time","stream",')
 
 
 def test_cloud_events_are_read_by_the_library_of_their_makers(ledger):
@@ -98,6 +98,7 @@ def test_events_for_a_siem_have_what_the_schemas_base_and_class_require(ledger):
         assert event["metadata"]["product"]["vendor_name"] and event["metadata"]["version"] == "1.1.0"
         assert event["metadata"]["uid"] == sha256(b"\0" + entry).hexdigest()
         assert event["actor"]["user"]["uid"] == recorded["actor"]["id"]
+        assert event["entity"]["version"] == str(recorded["stream_version"])
         assert event["entity"]["uid"] and event["unmapped"]["entry"] == recorded
         assert event.get("comment") == recorded.get("reason")
         found[recorded["type"]] = (event["activity_name"], event["severity"], event["entity"]["type"])

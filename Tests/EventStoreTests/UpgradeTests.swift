@@ -87,6 +87,12 @@ struct UpgradeTests {
                     return
                 }
                 #expect(fault == .needsUpgrade(position: 1, .featureLevel(2, known: 1)))
+                // It holds up no other node: the lock of a lease that it had begun is gone.
+                let held = """
+                    SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+                    WHERE l.locktype = 'advisory' AND d.datname = current_database()
+                    """
+                #expect(try await eventually { try await database.query(held).only.int64(0) == 0 })
             }
         }
         let renames = try await Ledgers.renames(database)

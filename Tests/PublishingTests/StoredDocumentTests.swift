@@ -235,6 +235,38 @@ struct StoredDocumentTests {
         }
     }
 
+    @Test
+    func `a document of a later form that comes before the event of its level is served once the node has paused`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { signer in
+            try await signer.makeKey()
+            let app = try Sample.app()
+            try await signer.execute(try Sample.create(app, hosts: 1))
+            try await PublishingNode.run(
+                on: database, .with { ($0.node.name, $0.node.follows) = ("server", false) }
+            ) { server in
+                try await server.node.follower.catchUp()
+                #expect(await eventually { server[app] != nil })
+                let held = try #require(server[app])
+                // One event that the server has not read, and the document that another program makes of it.
+                try await signer.execute(try Sample.rename(app, "x"))
+                #expect(try await eventually { try await Self.stored(app, in: database)?.version == held.version + 1 })
+                // It would put its own document back in place of one that it cannot read.
+                signer.node.ledger.halt(.fork(position: 1))
+                let later = try await Self.forgeLaterForm(app, on: signer, in: database)
+                try await database.query("SELECT pg_notify('pinledger_document', '')")
+                try await Task.sleep(for: .seconds(1))
+                #expect(server[app]?.bytes == held.bytes && server.node.ledger.fault == nil)
+                server.node.ledger.halt(
+                    .needsUpgrade(position: server.node.ledger.position, .featureLevel(2, known: 1)))
+                #expect(await eventually { server[app]?.bytes == later })
+            }
+        }
+    }
+
     /// Stores a document of the next version with a member that this program does not know, signed with the ledger's key.
     private static func forgeLaterForm(
         _ app: AppID, on node: PublishingNode, in database: TestDatabase
@@ -254,7 +286,7 @@ struct StoredDocumentTests {
             key: try await node.keys.privateKey(of: active))
         try await database.query(
             """
-            UPDATE pinledger.document SET version = $1, position = position + 1, content_sha256 = $2, issued_at = $3,
+            UPDATE pinledger.document SET version = $1, content_sha256 = $2, issued_at = $3,
                 expires_at = $4, kid = $5, body = $6 WHERE app = $7
             """,
             [

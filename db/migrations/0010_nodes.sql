@@ -22,12 +22,14 @@ CREATE TABLE pinledger.node (
 ) WITH (fillfactor = 25, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 GRANT SELECT ON pinledger.node TO pinledger_app, pinledger_reader;
 
--- Keeps what a node reports of itself. At most 1000 nodes are kept: a further one goes unseen until others are forgotten.
+-- Keeps what a node reports of itself. At most 1000 nodes are kept: where they are so many, those that have been silent for a
+-- minute make room, and a further one goes unseen.
 CREATE FUNCTION pinledger.report_node(
     p_id text, p_name text, p_program text, p_schema_version integer, p_feature_level bigint, p_is_read_only boolean,
     p_state text, p_position bigint
 ) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
+    DELETE FROM node WHERE seen_at < now() - interval '1 minute' AND (SELECT count(*) FROM node) >= 1000;
     INSERT INTO node AS n (id, name, program, schema_version, feature_level, is_read_only, state, position, started_at, seen_at)
     SELECT p_id, p_name, p_program, p_schema_version, p_feature_level, p_is_read_only, p_state, p_position,
            clock_timestamp(), clock_timestamp()
@@ -42,7 +44,7 @@ CREATE FUNCTION pinledger.forget_node(p_id text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     DELETE FROM node WHERE id = p_id
 $$;
-GRANT EXECUTE ON FUNCTION pinledger.forget_node TO pinledger_app, pinledger_reader;
+GRANT EXECUTE ON FUNCTION pinledger.forget_node TO pinledger_app;
 
 -- Removes nodes that have not reported for a day.
 CREATE FUNCTION pinledger.forget_nodes() RETURNS void

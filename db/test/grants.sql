@@ -23,7 +23,7 @@ SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[
     'store_snapshot', 'store_telemetry_secret', 'store_webhook_secret'], 'functions of the application')
   FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
    AND has_function_privilege('pinledger_app', p.oid, 'EXECUTE');
-SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY['forget_node', 'report_node', 'sealed_secrets'], 'functions of the reader')
+SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY['report_node', 'sealed_secrets'], 'functions of the reader')
   FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
    AND has_function_privilege('pinledger_reader', p.oid, 'EXECUTE');
 

@@ -201,7 +201,9 @@ package actor Writer {
                 pending = sent.pending
                 try await self.settle(&pending, sent)
             } catch let fault as LedgerFault where fault.meansUpgrade {
-                // The follower reads on to the end, and halts the node where the ledger is sound.
+                // The follower reads on to the end, and halts the node where the ledger is sound. A lease that was just begun
+                // is lost with the connection; other nodes may be waiting for it.
+                await self.drop()
                 pending.fail(.halted(fault))
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)

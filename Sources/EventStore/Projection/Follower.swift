@@ -104,7 +104,8 @@ package struct Follower: Sendable {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
             let (view, grown, fault) = try await self.fold(base, to: head)
-            let isTaken = self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
+            let isTaken = self.ledger.advance(
+                from: base.head, to: view, changing: grown, isLocal: false, halting: fault)
             if let fault, isTaken { throw fault }
             try Task.checkCancellation()
         }
@@ -128,7 +129,7 @@ package struct Follower: Sendable {
                 at: base.head.position..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
             for candidate in page where key.defect(of: candidate.mac, beside: candidate.head) == nil {
                 let (view, grown, fault) = try await self.fold(base, to: candidate.head)
-                self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false)
+                self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false, halting: fault)
                 if let fault { throw fault }
                 return
             }

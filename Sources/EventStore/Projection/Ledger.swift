@@ -137,7 +137,8 @@ package final class Ledger: Sendable {
     /// since it does not.
     package func halt(_ fault: LedgerFault) {
         let (watchers, position) = self.content.withLock { content in
-            content.fault = content.fault ?? fault
+            // A contradiction of what is known outside the database weighs more than an upgrade to come.
+            if content.fault == nil || content.fault?.meansUpgrade == true { content.fault = fault }
             self.changes.add(1, ordering: .releasing)
             return (Array(content.watchers.values), content.view.head.position)
         }
@@ -151,11 +152,13 @@ package final class Ledger: Sendable {
     /// view forward, by the same entries in the same order. The follower may be first with what the writer appended:
     /// changes in the streams that are being written count as local all the same.
     ///
+    /// - Parameter fault: What halts the ledger with this view: nobody sees the one without the other.
     /// - Returns: False where the view at `base` has given way to another one before `view`, from which to make it
     ///   again. True too where the ledger has halted.
     @discardableResult
     func advance(
-        from base: Head, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool
+        from base: Head, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool,
+        halting fault: LedgerFault? = nil
     ) -> Bool {
         let (watchers, position, isSettled) = self.content.withLock { content in
             let none: [AsyncStream<Int64>.Continuation] = []
@@ -164,6 +167,7 @@ package final class Ledger: Sendable {
             }
             guard content.view.head == base else { return (none, 0, false) }
             content.view = view
+            content.fault = fault
             self.changes.add(1, ordering: .releasing)
             for stream in streams {
                 if isLocal || content.writing.contains(stream) {

@@ -361,7 +361,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .olderNodes:
             (
                 .conflict, "Nodes with an earlier program run",
-                "Upgrade or stop these nodes first. A node that was killed is counted for another minute."
+                "Upgrade or stop these nodes first. A node that was killed is counted for another minute. `force` raises the level all the same: these nodes then pause."
             )
         case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")

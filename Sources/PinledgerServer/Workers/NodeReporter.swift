@@ -1,8 +1,10 @@
 import Concurrency
 import EventStore
 import LogLines
+import Logging
 import PinWire
 import Pinning
+import Postgres
 
 /// Tells the nodes that share the database what this one is and does, every ten seconds. On a new ledger, it first begins it.
 ///
@@ -21,21 +23,22 @@ package struct NodeReporter: Sendable {
 
     private var registry: NodeRegistry { NodeRegistry(pool: self.services.pool) }
 
+    /// Reports the node until cancelled, and then removes the report. Where that fails, the others find out in a minute.
     package func run() async {
         await self.services.beginLedger()
-        await PeriodicWorker(every: NodeRegistry.interval).run(
-            logging: .nodeNotReported, to: self.services.logger
-        ) {
-            try await self.registry.report(self.report, as: self.id)
+        await PeriodicWorker(every: NodeRegistry.interval).run { await self.report() }
+        await finish(within: .seconds(1)) { try? await self.registry.forget(self.id) }
+    }
+
+    /// Reports the node once; a failure is logged.
+    package func report() async {
+        do { try await self.registry.report(self.present, as: self.id) } catch {
+            guard !Task.isCancelled else { return }
+            self.services.logger.log(.nodeNotReported, ["error": "\(error)"])
         }
     }
 
-    /// Removes the report of a node that stops. Where that fails, the others find out in a minute.
-    package func end() async {
-        try? await self.registry.forget(self.id)
-    }
-
-    private var report: NodeReport {
+    private var present: NodeReport {
         NodeReport(
             name: self.name, program: self.services.version, schemaVersion: Migration.all.last?.version ?? 0,
             featureLevel: self.services.environment.knownLevel, isReadOnly: self.services.writer == nil,

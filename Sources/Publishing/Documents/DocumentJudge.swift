@@ -35,6 +35,7 @@ struct DocumentJudge: Sendable {
         {
         case .sound: return .serve
         case .ahead: return .wait
+        case .later(let reason): return .refuse(reason)
         case .unfit(let defect):
             self.logger.log(
                 .documentDamaged, ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"])
@@ -66,6 +67,8 @@ struct DocumentJudge: Sendable {
         case sound
         case ahead
         case unfit(String)
+        /// A node that waits for its upgrade does not know the key, which a later event may have made.
+        case later(String)
         case contradicts(LedgerFault)
     }
 
@@ -79,11 +82,13 @@ struct DocumentJudge: Sendable {
         let document = stored.document
         let isAhead = document.position > view.head.position
         let made: [UInt8]?
-        switch self.authenticity(of: document, in: view, takesLaterForms: takesLaterForms) {
+        // What lies ahead may be of a form that begins with an event which this node has still to read.
+        switch self.authenticity(of: document, in: view, takesLaterForms: takesLaterForms || isAhead) {
         case .unknownKey(let reason):
             // The key may be of an event that this node has still to read; where the database has no such event, the
             // key is unknown.
-            return isAhead && document.position <= stored.ledgerEnd && !isHalted ? .ahead : .unfit(reason)
+            if isAhead, document.position <= stored.ledgerEnd, !isHalted { return .ahead }
+            return takesLaterForms ? .later(reason) : .unfit(reason)
         case .unfit(let reason): return .unfit(reason)
         case .authentic(let digest): made = digest
         }

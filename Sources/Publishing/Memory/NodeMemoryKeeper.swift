@@ -65,7 +65,8 @@ package actor NodeMemoryKeeper {
         }
     }
 
-    /// Writes the memory now, unless it is as before. A node that has halted keeps the memory of what was right.
+    /// Writes the memory now, unless it is as before. A node that has halted keeps the memory of what was right; one that waits
+    /// for its upgrade goes on to remember the documents that it serves.
     package func update() async throws(NodeMemoryFile.Failure) {
         let present = (ledger: self.ledger.revision, table: self.table.generation)
         if let seen, seen == present { return }
@@ -73,9 +74,13 @@ package actor NodeMemoryKeeper {
         // may not have its events.
         let (documents, isComplete) = self.table.current
         let view = self.ledger.view
-        guard self.ledger.fault == nil else { return }
+        let fault = self.ledger.fault
+        let waits = fault?.meansUpgrade == true
+        guard fault == nil || waits else { return }
         var memory = NodeMemory(of: view, documents: self.written?.documents ?? [:])
-        await self.extendJournal(to: view.head.frontier)
+        // A later program may have followed the ledger further before this one was started.
+        if waits, let written { memory = written }
+        if !waits { await self.extendJournal(to: view.head.frontier) }
         // Before the memory states them.
         let areKept: Bool
         do throws(PrivateFile.Failure) { areKept = try await self.keep(documents, isComplete) } catch {
@@ -94,7 +99,7 @@ package actor NodeMemoryKeeper {
             self.written = memory
         }
         // What is missing is tried again, also where nothing changes any more.
-        self.seen = areKept && self.journal?.end == view.head.frontier ? present : nil
+        self.seen = areKept && (waits || self.journal?.end == view.head.frontier) ? present : nil
     }
 
     /// The most bytes of documents that are added at once.

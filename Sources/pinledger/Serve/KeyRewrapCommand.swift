@@ -1,6 +1,7 @@
 import ArgumentParser
 import EventStore
 import Keys
+import Pinning
 import Postgres
 import Publishing
 import Secrets
@@ -67,6 +68,8 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             throw CommandFailure(
                 "nothing was changed: \(failure)", advice: "Run `pinledger doctor`: it shows which secrets a key opens."
             )
+        } catch let fault as LedgerFault where fault.meansUpgrade {
+            throw CommandFailure("nothing was changed: \(fault)", advice: "Use the program that the nodes run.")
         } catch let fault as LedgerFault {
             throw CommandFailure(
                 "nothing was changed: \(fault)", advice: "Run `pinledger fsck`: it lists all damage.",
@@ -94,7 +97,19 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 lockTimeout: .seconds(10)))
         let isRehearsal = self.dryRun
         do {
+            // A later program may seal what this one does not know, and would not rewrap.
+            if case .upToDate(let later) = try await Migrator().status(on: connection), later > 0 {
+                throw CommandFailure(
+                    "nothing was changed: the database has migrations of a later program",
+                    advice: "Use the program that the nodes run.")
+            }
             let done = try await connection.transaction { @Sendable connection in
+                let level = try LedgerReader.featureLevel(on: connection)
+                guard level <= FeatureLevel.known else {
+                    throw CommandFailure(
+                        "nothing was changed: the ledger is at the feature level \(level), which this program does not know",
+                        advice: "Use the program that the nodes run.")
+                }
                 let rewrap = try SecretRewrap(
                     from: old, to: new, signers: try LedgerReader.signers(on: connection).signers)
                 let done = Done(

@@ -108,7 +108,8 @@ extension Node {
     /// A node without a memory cannot tell an old backup from the present database, so an operator has to vouch for it.
     private func checkBeginning(_ ledger: Ledger) throws {
         let configuration = self.configuration.memory
-        guard ledger.fault == nil, ledger.position > 0, configuration.expected == nil, !configuration.trustsDatabase
+        guard ledger.fault.map(\.meansUpgrade) ?? true, ledger.position > 0, configuration.expected == nil,
+            !configuration.trustsDatabase
         else { return }
         throw CommandFailure(
             "this node remembers nothing, and the database has \(ledger.position) events: nothing shows that none is missing",
@@ -117,13 +118,17 @@ extension Node {
         )
     }
 
-    /// Why the ledger does not go on from an earlier state; nil where it does, or where the node has halted anyway.
+    /// Why the ledger does not go on from an earlier state; nil where it does, or where the node has halted anyway. A node that
+    /// waits for its upgrade has verified the end by its hashes.
     private static func fault(
         _ ledger: Ledger, _ pool: PostgresPool, _ position: Int64, _ root: LogHash
     ) async throws -> LedgerFault? {
-        guard ledger.fault == nil else { return nil }
+        let waits = ledger.fault?.meansUpgrade == true
+        guard ledger.fault == nil || waits else { return nil }
+        let reader = LedgerReader(pool: pool)
         do {
-            try await LedgerReader(pool: pool).check(ledger.view.head, goesOnFrom: position, root: root)
+            let head = waits ? try await reader.head() : ledger.view.head
+            try await reader.check(head, goesOnFrom: position, root: root)
             return nil
         } catch let fault as LedgerFault {
             return fault

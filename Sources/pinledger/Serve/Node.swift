@@ -49,6 +49,9 @@ struct Node {
         let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
 
         let reporter = NodeReporter(services: services, name: Self.name)
+        // In this order: a migration that this program cannot work with either sees the report, or is seen here.
+        await reporter.report()
+        try await self.checkSchema(of: pool)
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
@@ -165,7 +168,6 @@ struct Node {
                 advice: "Check that the database answers. Repeat changes that got no response.")
         }
         ledger.close()
-        await reporter.end()
         await parts.factSources.close()
         await services.webhooks.client?.close()
         await google?.close()
@@ -406,6 +408,12 @@ struct Node {
     /// A pool on a database whose schema is this program's.
     private func openPool(_ database: PostgresConfiguration) async throws -> PostgresPool {
         let pool = PostgresPool(configuration: database)
+        try await self.checkSchema(of: pool)
+        return pool
+    }
+
+    /// Refuses a database whose schema this program cannot work with.
+    private func checkSchema(of pool: PostgresPool) async throws {
         let status: Migrator.Status
         do {
             status = try await pool.withConnection { connection in
@@ -427,6 +435,5 @@ struct Node {
                 advice: "Run `pinledger migrate` with an account that may create the schema."
             )
         }
-        return pool
     }
 }

@@ -29,27 +29,37 @@ struct NodeRoutes: Sendable {
         ])
     }
 
-    /// Raises the feature level, where all live nodes know the new one. A node that starts at this moment with an earlier
-    /// program pauses as soon as it reads the event.
+    /// Raises the feature level, where all live nodes know the new one, or with force. A node with an earlier program pauses as
+    /// soon as it reads the event.
     private func raise(_ exchange: Exchange) async throws -> Response {
         let change = try await exchange.change { (members) throws(JSONDefect) in
             try members.required("level").integer(1...1_000_000)
         }
+        let (executor, command) = (
+            CommandExecutor(services: self.services), Command.fleet(.raiseFeatureLevel(change.content))
+        )
         // A level that this program does not know either is refused by the command itself.
-        let isKnown = change.content <= self.services.environment.knownLevel
-        let nodes = isKnown ? try await NodeRegistry(pool: self.services.pool).nodes() : []
-        let older = nodes.filter { $0.isLive && $0.report.featureLevel < change.content }
-        guard older.isEmpty else {
-            let names = older.prefix(10).map {
-                "\(String(shown: $0.report.name.utf8)) (version \(String(shown: $0.report.program.utf8)))"
-            }
-            throw Problem(
-                .olderNodes,
-                "\(older.count) node\(older.count == 1 ? "" : "s") would pause at the feature level \(change.content): "
-                    + names.joined(separator: ", ") + ".")
+        let present = self.services.ledger.view.state.fleet.featureLevel
+        if change.content > present, change.content <= self.services.environment.knownLevel, !change.isForced,
+            try await executor.replay(command, of: change, in: exchange) == nil
+        {
+            try await self.refuseOlderNodes(than: change.content)
         }
-        return try await CommandExecutor(services: self.services)(
-            .fleet(.raiseFeatureLevel(change.content)), of: change, in: exchange)
+        return try await executor(command, of: change, in: exchange)
+    }
+
+    private func refuseOlderNodes(than level: Int64) async throws {
+        let older = try await NodeRegistry(pool: self.services.pool).nodes().filter {
+            $0.isLive && $0.report.featureLevel < level
+        }
+        guard !older.isEmpty else { return }
+        let names = older.prefix(10).map {
+            "\(String(shown: $0.report.name.utf8)) (version \(String(shown: $0.report.program.utf8)))"
+        }
+        throw Problem(
+            .olderNodes,
+            "\(older.count) node\(older.count == 1 ? "" : "s") would pause at the feature level \(level): "
+                + names.joined(separator: ", ") + ".")
     }
 }
 

@@ -1,3 +1,4 @@
+import EventStore
 import HTTPTypes
 import Hummingbird
 import PinWire
@@ -22,7 +23,7 @@ struct EvaluatedRoutes: Sendable {
         let device = try EvaluatedQuery.device(exchange, country: self.services.countries.country(of: exchange))
         let answer: PreparedAnswer?
         do { answer = try await self.answers.evaluated.answer(id.text, for: device) } catch {
-            throw Self.problem(error, id)
+            throw Self.problem(error, id, self.services.ledger.fault)
         }
         guard let answer else { throw try self.services.missing(id) }
         let response = try answer.response(to: exchange.request)
@@ -30,8 +31,10 @@ struct EvaluatedRoutes: Sendable {
         return response
     }
 
-    /// - Parameter error: Why there is no answer. It contains nothing of the device.
-    private static func problem(_ error: any Error, _ id: AppID) -> any Error {
+    /// - Parameters:
+    ///   - error: Why there is no answer. It contains nothing of the device.
+    ///   - fault: Why the node has halted, if it has.
+    private static func problem(_ error: any Error, _ id: AppID, _ fault: LedgerFault?) -> any Error {
         switch error {
         case EvaluatedUnavailable.noKey, is SigningKeys.Unavailable:
             Problem(
@@ -40,7 +43,7 @@ struct EvaluatedRoutes: Sendable {
             )
         case EvaluatedUnavailable.halted:
             Problem(
-                .halted,
+                fault?.meansUpgrade == true ? .upgradeNeeded : .halted,
                 "This node signs nothing at the moment. Use /client/v1/apps/\(id)/document, which works for all devices."
             )
         case EvaluatedUnavailable.overloaded:

@@ -3,7 +3,8 @@ import PinWire
 /// A row of a table of events: RFC 4180, UTF-8, lines that end with CR LF.
 ///
 /// Spreadsheets take a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break for a formula, or may: such a cell
-/// gets an apostrophe in front. A cell with text of others then shows what it says and computes nothing.
+/// gets an apostrophe in front. A cell with text of others then shows what it says and computes nothing. Every cell stands in
+/// quotes, so that a semicolon or a tab in it begins no cell where those separate too.
 struct CSVRow {
     private let cells: [String]
 
@@ -34,8 +35,6 @@ struct CSVRow {
     private static func quoted(_ cell: String) -> String {
         guard let first = cell.utf8.first else { return "" }
         let isFormula = "=+-@\t\r\n".utf8.contains(first)
-        let needsQuotes = isFormula || cell.utf8.contains { "\",\r\n".utf8.contains($0) }
-        guard needsQuotes else { return cell }
         return "\"" + (isFormula ? "'" : "") + cell.replacing("\"", with: "\"\"") + "\""
     }
 }

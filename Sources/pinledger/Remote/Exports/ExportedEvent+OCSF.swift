@@ -13,7 +13,7 @@ extension ExportedEvent {
             entity["type"] = .string(String(self.stream[..<slash]))
             entity["uid"] = .string(String(self.stream[self.stream.index(after: slash)...]))
         }
-        entity["version"] = self.entry["stream_version"]
+        entity["version"] = (self.entry["stream_version"]?.integerValue).map { .string("\($0)") }
         entity["data"] = self.entry["data"]
         return .members([
             "activity_id": .integer(activity.id), "activity_name": .string(activity.name),
