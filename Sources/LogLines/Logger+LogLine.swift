@@ -1,6 +1,9 @@
 package import Logging
 
 extension Logger {
+    /// Whether a line is written at the present level: for a caller that would prepare its details in vain.
+    package func writes(_ line: LogLine) -> Bool { line.declaration.level >= self.logLevel }
+
     /// Writes a line with its code and its advice.
     ///
     /// - Parameters:
@@ -12,7 +15,7 @@ extension Logger {
         function: String = #function, number: UInt = #line
     ) {
         let declaration = line.declaration
-        guard declaration.level >= self.logLevel else { return }
+        guard self.writes(line) else { return }
         var metadata = details()
         metadata["code"] = .string(line.rawValue)
         if let advice = declaration.advice, metadata["advice"] == nil { metadata["advice"] = .string(advice) }

@@ -12,7 +12,9 @@ struct ChangeLog: Sendable {
     private static let limit = 5
 
     func note(_ recorded: Recorded, of request: CommandRequest) {
-        guard let first = recorded.entries.first, !recorded.isReplay else { return }
+        guard self.logger.writes(.changeRecorded), let first = recorded.entries.first, !recorded.isReplay else {
+            return
+        }
         var types: [String] = []
         for entry in recorded.entries where types.last != entry.event.type { types.append(entry.event.type) }
         let names = types.prefix(Self.limit).joined(separator: ", ") + (types.count > Self.limit ? ", …" : "")

@@ -151,7 +151,7 @@ package struct Migrator: Sendable {
             checksum   bytea       NOT NULL,
             applied_at timestamptz NOT NULL DEFAULT now()
         );
-        -- Only where it is missing: the lock would wait for every dump.
+        -- Asks first: ALTER TABLE locks the table even where it changes nothing, and so waits until a running dump ends.
         DO $$
         BEGIN
             IF NOT EXISTS (SELECT FROM pg_attribute

@@ -54,22 +54,18 @@ package struct NodeRegistry: Sendable {
         self.pool = pool
     }
 
-    /// Reports a node.
+    /// Reports a node; a standby keeps no reports.
     ///
     /// - Parameter id: 32 hexadecimal digits, drawn by each process.
-    /// - Returns: False on a standby, which keeps no reports.
-    @discardableResult
-    package func report(_ report: NodeReport, as id: String) async throws -> Bool {
-        let answer = try await self.pool.query(
+    package func report(_ report: NodeReport, as id: String) async throws {
+        _ = try await self.pool.query(
             """
-            SELECT CASE WHEN pg_is_in_recovery() THEN 'standby'
-                ELSE coalesce(pinledger.report_node($1, $2, $3, $4, $5, $6, $7, $8)::text, '') END
+            SELECT CASE WHEN NOT pg_is_in_recovery() THEN pinledger.report_node($1, $2, $3, $4, $5, $6, $7, $8) END
             """,
             [
                 .text(id), .text(report.name), .text(report.program), .int32(report.schemaVersion),
                 .int64(report.featureLevel), .bool(report.isReadOnly), .text(report.state), .int64(report.position),
             ])
-        return try answer.only.text(0) != "standby"
     }
 
     /// Removes a node that stops.
