@@ -59,16 +59,12 @@ package final class DatabaseState: Sendable {
     }
 
     /// Records that the database answered.
-    ///
-    /// - Returns: Whether it had not answered this use before.
-    @discardableResult
-    func find(_ use: Use, _ logger: Logger) -> Bool {
-        let (wasLost, ended) = self.content.withLock { content -> (Bool, Trouble?) in
-            guard let trouble = content.lost.removeValue(forKey: use) else { return (false, nil) }
-            return (true, content.lost.isEmpty ? trouble : nil)
+    func find(_ use: Use, _ logger: Logger) {
+        let ended = self.content.withLock { content -> Trouble? in
+            guard let trouble = content.lost.removeValue(forKey: use) else { return nil }
+            return content.lost.isEmpty ? trouble : nil
         }
         if let ended { logger.log(.databaseBack, ended.metadata) }
-        return wasLost
     }
 
     /// Records that a change was not recorded, though there was a connection, or that its outcome is unknown.

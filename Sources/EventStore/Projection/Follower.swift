@@ -48,10 +48,9 @@ package struct Follower: Sendable {
     }
 
     private func follow() async {
+        var listenerLoss = ListenerLoss()
         for await event in self.listener.events() {
-            var lost: PostgresError?
             switch event {
-            case .disconnected(let error): lost = error
             case .notification(let channel, _) where channel != Self.channel: continue
             case .notification(_, let payload):
                 // This node's own appends are not read back. If they were wrong, the next poll would find it.
@@ -61,10 +60,9 @@ package struct Follower: Sendable {
             guard self.ledger.fault == nil else { return }
             do {
                 try await self.catchUp()
-                let wasLost = self.ledger.database.find(.reading, self.logger)
-                // Where the database was lost too, that has its own line.
-                if let lost, !wasLost {
-                    self.logger.log(.listenerLost, ["error": "\(lost)"])
+                self.ledger.database.find(.reading, self.logger)
+                if let loss = listenerLoss.note(event, isAnswered: true) {
+                    self.logger.log(.listenerLost, ["error": "\(loss)"])
                 }
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
@@ -74,6 +72,7 @@ package struct Follower: Sendable {
                 return
             } catch let error as PostgresError where error.meansNoServer && !Task.isCancelled {
                 self.ledger.database.lose(.reading, error, self.logger)
+                _ = listenerLoss.note(event, isAnswered: false)
             } catch {
                 // A statement that the end of this node has cancelled says nothing about the ledger.
                 guard !Task.isCancelled else { return }
