@@ -201,6 +201,7 @@ SCENES = {
 # What the world around a new server decides: nothing is served, no time has passed, no receiver is there.
 REFUSED = {
     "explain then": (404, "app_unknown"),
+    "revertAppChange example": (404, "event_unknown"),
     "advanceRotation example": (422, "guard_rail"),
     "addServedWultraCertificate example": (400, None),
     "activateKey example": (409, "key_overlap"),

@@ -179,6 +179,7 @@ import Testing
             (.keyDescribed(.publicKey(key)), { $0.keys[key.pin] = known }),
             (.guardRailSet(.unprovenPin, isLowered: true), { $0.loweredRails = [.unprovenPin] }),
             (.guardRailsOverridden([]), { _ in }),
+            (.changeReverted(7), { _ in }),
             (.rotationStarted(rotation), { $0.rotations = [rotation] }),
             (.rotationAdvanced("r", .switch), { _ in }),
             (.rotationAborted("r"), { _ in }),
@@ -203,7 +204,7 @@ import Testing
                 }
             ),
         ]
-        #expect(Set(changes.map { Event.app($0.event).type }).count == 40)
+        #expect(Set(changes.map { Event.app($0.event).type }).count == 41)
         for (event, change) in changes {
             var (evolved, expected) = (try self.app(), try self.app())
             evolved.evolve(event, at: Self.later)

@@ -216,6 +216,7 @@ let examples: [String: Entry] = {
         ("LogWitnessRemoved", .log, .log(.logWitnessRemoved(name: witness, publicKey: sha256([5])))),
         ("LogQuorumSet", .log, .log(.logQuorumSet(1))),
         ("FeatureLevelRaised", .fleet, .fleet(.featureLevelRaised(2))),
+        ("ChangeReverted", .app(shop), .app(.changeReverted(42))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

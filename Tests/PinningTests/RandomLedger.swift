@@ -188,7 +188,8 @@ struct RandomLedger {
 
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
-        switch Int.random(in: 0..<50, using: &self.generator) {
+        switch Int.random(in: 0..<51, using: &self.generator) {
+        case 50: .app(.changeReverted(self.generator.pick([0, 7])))
         case 49: .fleet(.featureLevelRaised(self.generator.pick([1, 1, 2])))
         case 47, 48:
             .fleet(

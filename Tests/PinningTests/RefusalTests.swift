@@ -67,6 +67,8 @@ import Testing
         case .featureLevelPassed: .featureLevelPassed
         case .featureLevelUnknown: .featureLevelUnknown
         case .featureLevelTooLow: .featureLevelTooLow
+        case .notRevertible: .notRevertible
+        case .changedSince: .changedSince
         case .logNotOpen: .logNotOpen
         case .logKeyLast: .logKeyLast
         case .tooManyLogKeys: .tooManyLogKeys
@@ -100,7 +102,7 @@ import Testing
         case witnessExists, witnessUnknown, tooManyWitnesses, quorumUnreachable
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
-        case rolloutWithoutSalt
+        case rolloutWithoutSalt, notRevertible, changedSince
         case clientUnknown, clientKeyInUse, clientKeyUnfit, firebaseParameterTaken
     }
 
@@ -207,6 +209,12 @@ import Testing
         for (commands, command) in scenarios {
             let refusal = try #require(try self.refusal(of: command, after: commands, in: context("why")))
             seen.insert(self.name(refusal))
+        }
+        for (_, given, change, since, _) in ReversalTests.refused {
+            var ledger = try ReversalTests.Ledger(given)
+            try ledger.record(change)
+            for command in since { try ledger.record(command) }
+            do { try ledger.revert(1 + since.count) } catch let refusal as Refusal { seen.insert(self.name(refusal)) }
         }
         #expect(Set(Name.allCases).subtracting(seen).isEmpty)
     }

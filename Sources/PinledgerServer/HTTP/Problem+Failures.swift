@@ -143,6 +143,10 @@ extension Problem {
             self.init(.limitReached, "An app may have at most \(limit) rotations in progress.")
         case .tooManyEndpoints(let limit): self.init(.limitReached, "A host may have at most \(limit) endpoints.")
         case .keyNotPinned(let pin): self.init(.keyNotPinned, "The app has no pin \(pin).")
+        case .notRevertible(let obstacle): self.init(.notRevertible, obstacle.sentence)
+        case .changedSince(let parts):
+            let shown = parts.prefix(10).map(\.description) + (parts.count > 10 ? ["\(parts.count - 10) more"] : [])
+            self.init(.changedSince, "Changed again since: \(shown.joined(separator: "; ")).")
         case .baselineIsBuiltin(let host):
             self.init(
                 .baselineIsBuiltin,

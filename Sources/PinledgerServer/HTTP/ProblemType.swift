@@ -58,6 +58,9 @@ enum ProblemType: String, CaseIterable, Sendable {
     case saltRequired = "salt_required"
     case keyNotPinned = "key_not_pinned"
     case uploadRefused = "upload_refused"
+    case eventUnknown = "event_unknown"
+    case notRevertible = "not_revertible"
+    case changedSince = "changed_since"
     case baselineIsBuiltin = "baseline_is_builtin"
     case candidateExists = "candidate_exists"
     case candidateMissing = "candidate_missing"
@@ -305,6 +308,21 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .unprocessableContent, "No pin can be derived from this upload",
                 "Do what `detail` says. Nothing of the upload was stored."
+            )
+        case .eventUnknown:
+            (
+                .notFound, "The app has no event at this position",
+                "Take the position of one of the app's events from `pinledger history APP`."
+            )
+        case .notRevertible:
+            (
+                .unprocessableContent, "The change cannot be reverted",
+                "Do what `detail` says, or make the opposite change by hand. Nothing was changed."
+            )
+        case .changedSince:
+            (
+                .conflict, "Later changes set the same things",
+                "Find the later changes with `pinledger history APP`. Revert them first, the last one before the others, or make the opposite change by hand."
             )
         case .baselineIsBuiltin:
             (

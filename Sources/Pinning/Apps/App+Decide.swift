@@ -13,6 +13,16 @@ extension App {
     static func change(
         by commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
     ) throws(Refusal) -> AppChange {
+        let (events, state) = try Self.events(of: commands, app, id: id, in: context)
+        // An empty change is refused too where there is nothing to command.
+        guard let state else { throw .appUnknown(id) }
+        return AppChange(before: app, after: state, events: events, context: context)
+    }
+
+    /// The events of `commands`, one after the other, and the state after them.
+    static func events(
+        of commands: [AppCommand], _ app: App?, id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> (events: [AppEvent], after: App?) {
         var events: [AppEvent] = []
         var state = app
         for command in commands {
@@ -26,9 +36,7 @@ extension App {
             }
             events += made
         }
-        // An empty change is refused too where there is nothing to command.
-        guard let state else { throw .appUnknown(id) }
-        return AppChange(before: app, after: state, events: events, context: context)
+        return (events, state)
     }
 
     private static func decideOne(
@@ -55,6 +63,7 @@ extension App {
         case .setRollout(let rollout): return try self.setRollout(rollout, of: nil)
         case .rollout(let pattern, let command): return try self.decide(command, of: pattern, in: context)
         case .react(let due): return self.react(due, in: context)
+        case .revert(let change): return try self.revert(change, in: context)
         case .setFallback(let fallback): return fallback == self.fallback ? [] : [.fallbackSet(fallback)]
         case .setMonitoring(let monitoring): return monitoring == self.monitoring ? [] : [.monitoringSet(monitoring)]
         case .setPinsValidUntil(let time):

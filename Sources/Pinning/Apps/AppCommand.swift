@@ -58,6 +58,9 @@ package enum AppCommand: Hashable, Sendable {
     /// Carries out the reaction that clients' reports lead to, if it is still due. Only the server itself does this.
     case react(Reaction.Due)
 
+    /// Puts a recorded change back, as far as no later one set the same parts (``Reversal``).
+    case revert(PastChange)
+
     /// A rotation to be started.
     package struct NewRotation: Hashable, Sendable {
         package var id: String

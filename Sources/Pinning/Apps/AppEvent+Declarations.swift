@@ -120,6 +120,10 @@ extension AppEvent {
             "GuardRailsOverridden", .guardRail, EventField("findings", .findings)
         ) { .app(.guardRailsOverridden($0)) }
 
+        static let changeReverted = EventDeclaration(
+            "ChangeReverted", .app, EventField("reverted_position", .count(from: 0))
+        ) { .app(.changeReverted($0)) }
+
         static let rotationStarted = EventDeclaration(
             "RotationStarted", .rotation, EventField(all: Rotation.init(start:), \.startMembers, hosts: \.hosts)
         ) { .app(.rotationStarted($0)) }
@@ -190,6 +194,7 @@ extension AppEvent {
             rotationAdvanced, rotationAborted, rolloutPlanSet, rolloutPlanCleared, rolloutStepTaken,
             rolloutStepApproved, rolloutSampleReached, rolloutStepExtended, rolloutBakeStarted, rolloutPlanFinished,
             rolloutPaused, rolloutResumed, rolloutRolledBack, telemetryReacted, clientSet, clientRemoved, clientKeySet,
+            changeReverted,
         ]
     }
 
@@ -227,6 +232,7 @@ extension AppEvent {
         case .versionKillSwitchReleased(let versions): visitor.visit(Declared.killSwitchReleased, nil, versions)
         case .guardRailSet(let rail, let isLowered): visitor.visit(Declared.guardRailSet, rail, isLowered)
         case .guardRailsOverridden(let findings): visitor.visit(Declared.guardRailsOverridden, findings)
+        case .changeReverted(let position): visitor.visit(Declared.changeReverted, position)
         case .rotationStarted(let rotation): visitor.visit(Declared.rotationStarted, rotation)
         case .rotationAdvanced(let id, let phase): visitor.visit(Declared.rotationAdvanced, phase, id)
         case .rotationAborted(let id): visitor.visit(Declared.rotationAborted, id)

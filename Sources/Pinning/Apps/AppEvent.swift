@@ -38,6 +38,8 @@ package enum AppEvent: Hashable, Sendable {
     case guardRailSet(GuardRail, isLowered: Bool)
     /// An actor overrode a guard rail; the entry says who and why.
     case guardRailsOverridden([OverriddenFinding])
+    /// The events before this one in the same change put the change back that begins at the position.
+    case changeReverted(Int64)
 
     case rotationStarted(Rotation)
     case rotationAdvanced(String, Rotation.Phase)
@@ -166,7 +168,7 @@ extension App {
             }
         case .guardRailSet(let rail, let isLowered):
             if isLowered { self.loweredRails.insert(rail) } else { self.loweredRails.remove(rail) }
-        case .guardRailsOverridden: break
+        case .guardRailsOverridden, .changeReverted: break
         case .rotationStarted(let rotation): self.rotations.append(rotation)
         case .rotationAdvanced(let id, let phase): self.setPhase(phase, of: id, at: time)
         case .rotationAborted(let id): self.setPhase(.aborted, of: id, at: time)

@@ -38,6 +38,11 @@ package enum Refusal: Error, Hashable, Sendable {
     case tooManyEndpoints(limit: Int)
     case keyNotPinned(Pin)
 
+    /// A change that is to be put back cannot be.
+    case notRevertible(Reversal.Obstacle)
+    /// A later change set the same parts as one that is to be put back.
+    case changedSince([ChangedPart])
+
     case baselineIsBuiltin(HostPattern)
     case candidateExists(HostPattern)
     case candidateMissing(HostPattern)

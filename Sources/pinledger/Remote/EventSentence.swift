@@ -41,6 +41,8 @@ struct EventSentence {
     private var ofApp: String? {
         switch self.event.text("type") {
         case "AppCreated": "The app \(self.app) is created. It has no hosts yet."
+        case "ChangeReverted":
+            "The change at position \(self.data.text("reverted_position")) is reverted."
         case "AppRenamed": "The app \(self.app) is called \(self.data.text("display_name"))."
         case "VersionGateSet":
             self.data["version_gate"].flatMap { $0 == .null ? nil : $0 } == nil

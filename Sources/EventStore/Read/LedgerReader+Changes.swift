@@ -1,0 +1,44 @@
+package import PinWire
+package import Pinning
+
+extension LedgerReader {
+    /// The change of an app that the event at a position belongs to: the neighbouring events of the app's stream with
+    /// the same origin, which one command caused.
+    ///
+    /// Reads the change, and folds the app's stream up to it.
+    ///
+    /// - Returns: Nil where the event at `position` is not one of the app's stream.
+    /// - Throws: ``LedgerFault`` where an event is missing, altered, or does not fit.
+    package func change(of app: AppID, at position: Int64) async throws -> PastChange? {
+        guard let given = try await self.entries(at: position..<position + 1, limit: 1).first?.entry,
+            given.stream == .app(app)
+        else { return nil }
+        func belongs(_ entry: Entry) -> Bool {
+            entry.stream == given.stream && entry.origin == given.origin && entry.time == given.time
+        }
+        var entries = [given]
+        while let first = entries.first, first.position > 0 {
+            let page = try await self.entries(
+                at: max(0, first.position - Self.foldPage)..<first.position, limit: Int(Self.foldPage))
+            let part = page.reversed().prefix { belongs($0.entry) }.reversed().map(\.entry)
+            entries.insert(contentsOf: part, at: 0)
+            guard part.count == page.count else { break }
+        }
+        while let last = entries.last {
+            let page = try await self.entries(
+                at: last.position + 1..<last.position + 1 + Self.foldPage, limit: Int(Self.foldPage))
+            let part = page.prefix { belongs($0.entry) }.map(\.entry)
+            entries += part
+            guard part.count == Int(Self.foldPage) else { break }
+        }
+        var past = try await self.past(of: app, at: entries[0].position)
+        let before = past.state.apps[app]
+        var events: [AppEvent] = []
+        for entry in entries {
+            try past.state.take(entry)
+            if case .app(let event) = entry.event { events.append(event) }
+        }
+        guard let after = past.state.apps[app] else { throw LedgerFault.unfit(position: position) }
+        return PastChange(position: entries[0].position, events: events, before: before, after: after)
+    }
+}
