@@ -21,6 +21,7 @@ struct Routes: Sendable {
             + StreamRoutes(services: services, push: self.push).routes
             + EvaluatedRoutes(services: services, answers: self.answers).routes
             + AppRoutes(services: services).routes
+            + PastRoutes(services: services).routes
             + RevertRoutes(services: services).routes
             + AdoptionRoutes(services: services).routes
             + ReportRoutes(services: services).routes

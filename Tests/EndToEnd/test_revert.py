@@ -99,7 +99,7 @@ def test_guard_rails_judge_a_reversal(api, app):
     assert (state[backup], state[extra]) == ("active", "retired")
 
 
-def test_what_cannot_be_reverted_is_refused_with_what_to_do(api, app):
+def test_a_change_that_cannot_be_reverted_is_refused_with_a_way_on(api, app):
     events = api.must("GET", f"{app}/history?order=oldest&limit=1").json["events"]
     assert "created the app" in refused(api, app, events[0]["position"], 422, "not_revertible")["detail"]
     head = api.position()

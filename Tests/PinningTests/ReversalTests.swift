@@ -113,7 +113,9 @@ import Testing
     ]
 
     @Test(arguments: revertible)
-    func `a recorded change can be reverted, and its reversal too`(_ what: String, _ given: [AppCommand], _ change: [AppCommand]) throws {
+    func `a recorded change can be reverted, and its reversal too`(
+        _ what: String, _ given: [AppCommand], _ change: [AppCommand]
+    ) throws {
         var ledger = try Ledger(given)
         let before = ledger.settings
         try ledger.record(change)

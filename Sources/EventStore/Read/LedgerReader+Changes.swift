@@ -13,23 +13,28 @@ extension LedgerReader {
         guard let given = try await self.entries(at: position..<position + 1, limit: 1).first?.entry,
             given.stream == .app(app)
         else { return nil }
-        func belongs(_ entry: Entry) -> Bool {
-            entry.stream == given.stream && entry.origin == given.origin && entry.time == given.time
-        }
         var entries = [given]
-        while let first = entries.first, first.position > 0 {
+        while entries[0].position > 0 {
+            let first = entries[0]
             let page = try await self.entries(
                 at: max(0, first.position - Self.foldPage)..<first.position, limit: Int(Self.foldPage))
-            let part = page.reversed().prefix { belongs($0.entry) }.reversed().map(\.entry)
-            entries.insert(contentsOf: part, at: 0)
-            guard part.count == page.count else { break }
+            var part = [first]
+            for earlier in page.map(\.entry).reversed() {
+                guard part[part.count - 1].isOfSameChange(as: earlier) else { break }
+                part.append(earlier)
+            }
+            entries.insert(contentsOf: part.dropFirst().reversed(), at: 0)
+            guard part.count > page.count else { break }
         }
-        while let last = entries.last {
+        while true {
+            let last = entries[entries.count - 1]
             let page = try await self.entries(
                 at: last.position + 1..<last.position + 1 + Self.foldPage, limit: Int(Self.foldPage))
-            let part = page.prefix { belongs($0.entry) }.map(\.entry)
-            entries += part
-            guard part.count == Int(Self.foldPage) else { break }
+            for later in page.map(\.entry) {
+                guard later.isOfSameChange(as: entries[entries.count - 1]) else { break }
+                entries.append(later)
+            }
+            guard entries[entries.count - 1].position == last.position + Self.foldPage else { break }
         }
         var past = try await self.past(of: app, at: entries[0].position)
         let before = past.state.apps[app]

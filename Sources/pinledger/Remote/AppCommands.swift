@@ -4,7 +4,7 @@ import PinWire
 struct AppCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Manage apps. Each has a document of its own.",
-        subcommands: [List.self, Show.self, Create.self, Update.self, Revert.self, Adoption.self]
+        subcommands: [List.self, Show.self, Create.self, Update.self, Compare.self, Revert.self, Adoption.self]
     )
 
     struct List: AsyncParsableCommand {

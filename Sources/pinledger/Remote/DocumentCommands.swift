@@ -7,7 +7,7 @@ import Publishing
 struct DocumentCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "document", abstract: "Show and verify the signed documents that clients get.",
-        subcommands: [Show.self, Verify.self]
+        subcommands: [Show.self, Versions.self, Verify.self]
     )
 
     /// The source of a document.

@@ -21,9 +21,6 @@ struct AppRoutes: Sendable {
             Route("getApp", .get, "/v1/apps/{app}", self.get),
             Route("updateApp", .patch, "/v1/apps/{app}", query: CommandExecutor.query, self.update),
             Route("getAppDocument", .get, "/v1/apps/{app}/document", self.document),
-            Route(
-                "getDocumentContent", .get, "/v1/apps/{app}/document/content", query: ["position", "at"],
-                self.documentContent),
         ]
     }
 
@@ -93,23 +90,6 @@ struct AppRoutes: Sendable {
             commands.append(.setPinsValidUntil(try members.optional("pins_valid_until")?.timestamp()))
         }
         return commands
-    }
-
-    /// The content of the document as the ledger made it at any moment: the bytes of which clients hold the digest.
-    private func documentContent(_ exchange: Exchange) async throws -> Response {
-        let id = try exchange.app
-        let (position, time) = (
-            try exchange.number("position", in: 0...JSON.largestInteger), try exchange.time("at")
-        )
-        guard position == nil || time == nil else {
-            throw Problem(.malformedRequest, "Send one of the query parameters position and at.")
-        }
-        if let time, time > self.services.clock() {
-            throw Problem(.malformedRequest, "The query parameter at must not be in the future.")
-        }
-        let moment = try await PastMoment(of: id, position: position, time: time, self.services)
-        let document = try moment.document(of: id, self.services)
-        return .json(document.content, headers: [.ledgerPosition: String(moment.position)])
     }
 
     private func document(_ exchange: Exchange) async throws -> Response {

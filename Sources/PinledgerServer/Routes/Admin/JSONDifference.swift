@@ -11,8 +11,8 @@ struct JSONDifference: Sendable {
 
     private(set) var items: [Item] = []
 
-    /// Compares two values, going into objects by name and into arrays of objects by their `host`, `pin`, `kid` or
-    /// `token_id`.
+    /// Compares two values, going into objects by name and into arrays of objects by their `host`, `pin`, `kid`,
+    /// `token_id`, `rotation` or `client`.
     static func between(_ before: JSON, _ after: JSON) -> JSONDifference {
         var difference = JSONDifference()
         difference.compare(before, after, at: JSONPointer())
@@ -39,7 +39,10 @@ struct JSONDifference: Sendable {
     private static func named(_ elements: [JSON]) -> [String: JSON]? {
         var named: [String: JSON] = [:]
         for element in elements {
-            guard let name = ["host", "pin", "kid", "token_id"].lazy.compactMap({ element[$0]?.stringValue }).first
+            guard
+                let name = ["host", "pin", "kid", "token_id", "rotation", "client"].lazy.compactMap({
+                    element[$0]?.stringValue
+                }).first
             else {
                 return nil
             }
