@@ -393,3 +393,15 @@ let settings: [SwiftSetting] = [
 for target in package.targets where target.type != .system && target.type != .plugin {
     target.swiftSettings = settings + (target.swiftSettings ?? [])
 }
+
+// The tests compute for minutes in these. Without the optimizer, most of that time goes into looking up generic types.
+// Assertions stay. A package that depends on this one takes no such flags.
+if !Context.packageDirectory.contains("/checkouts/") {
+    let computing: Set = ["PinWire", "Pinning", "TransparencyLog"]
+    for target in package.targets where computing.contains(target.name) {
+        target.swiftSettings =
+            (target.swiftSettings ?? []) + [
+                .unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))
+            ]
+    }
+}
