@@ -34,6 +34,10 @@ extension LogLine {
                 advice:
                     "If it happens again and again, check the connection to the database. The node reconnects by itself."
             )
+        case .endUnconfirmed:
+            .init(
+                .warning, "no standby confirms the ledger's last events; this node does not take them in yet",
+                advice: "Bring back a synchronous standby. Cancel no commit that waits for one.")
         case .ledgerUnreadable:
             .init(.warning, "the ledger cannot be read; the node tries again", advice: Self.checkDatabase)
         case .writerHalted:

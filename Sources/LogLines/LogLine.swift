@@ -18,6 +18,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case announcementFailed = "announcement_failed"
     case listenerLost = "listener_lost"
     case ledgerUnreadable = "ledger_unreadable"
+    case endUnconfirmed = "end_unconfirmed"
     case writerHalted = "writer_halted"
     case followerHalted = "follower_halted"
     case upgradeNeeded = "upgrade_needed"

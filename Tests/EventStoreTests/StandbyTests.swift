@@ -107,6 +107,44 @@ struct StandbyTests {
         }
     }
 
+    @Test func `a node that requires a standby takes in nothing that no standby has`() async throws {
+        let log = LogRecorder()
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            var demanding = Self.impatient
+            demanding.logger = log.logger
+            demanding.configurePool = {
+                $0.statementTimeout = .milliseconds(600)
+                $0.answerGrace = .milliseconds(200)
+                $0.requiresSynchronousStandby = true
+            }
+            let app = try Sample.app()
+            let (create, change) = (try Sample.create(app), try Sample.rename(app, "perhaps here alone", key: "k"))
+            var easy = Self.impatient
+            easy.follows = false
+            try await TestNode.run(on: database, easy) { easy in
+                try await TestNode.run(on: database, demanding) { node in
+                    _ = try await easy.writer.execute(create)
+                    #expect(await eventually { node.ledger.position == 1 })
+                    try await Self.await("nobody", database)
+                    #expect(await eventually { await easy.attempt(change).failure == .outcomeUnknown })
+                    for pid in try await Self.waiting(database) {
+                        try await database.query("SELECT pg_cancel_backend($1)", [.int32(pid)])
+                    }
+                    // It is visible on this server, and may be lost with it.
+                    #expect(try await eventually { try await Ledgers.renames(database) == ["perhaps here alone"] })
+                    #expect(await eventually { log.text.contains { $0.contains("end_unconfirmed") } })
+                    try await Task.sleep(for: .seconds(2))
+                    #expect(node.ledger.position == 1)
+                    #expect(node.ledger.fault == nil)
+                    try await Self.await(nil, database)
+                    #expect(await eventually { node.ledger.position == 2 })
+                }
+            }
+        }
+        #expect(log.text.count { $0.contains("end_unconfirmed") } == 1)
+    }
+
     @Test func `a commit without its standby has an unknown outcome`() async throws {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()

@@ -36,6 +36,8 @@ package struct TestNode: Sendable {
         package var clock: @Sendable () -> Timestamp = { .wall }
         /// Changes how the writer connects.
         package var configureWriter: @Sendable (inout PostgresConfiguration) -> Void = { _ in }
+        /// Changes how the follower reads.
+        package var configurePool: @Sendable (inout PostgresConfiguration) -> Void = { _ in }
 
         package init() {}
 
@@ -96,10 +98,9 @@ package struct TestNode: Sendable {
         self.database = database
         self.logger = setup.logger
         self.ledger = Ledger(view: setup.view, key: setup.key, knownLevel: setup.knownLevel)
-        self.pool = PostgresPool(
-            configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool"),
-            waitTimeout: .seconds(180)
-        )
+        var reading = try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool")
+        setup.configurePool(&reading)
+        self.pool = PostgresPool(configuration: reading, waitTimeout: .seconds(180))
         var configuration = try database.configuration(as: setup.user, applicationName: "\(setup.name)-writer")
         setup.configureWriter(&configuration)
         self.writer = Writer(

@@ -271,9 +271,9 @@ package actor Writer {
         do {
             outcome = .success(
                 try await connection.transaction { @Sendable connection in
-                    let base = try ledger.catchUp(on: connection, isLocking: true)
-                    let batch = Batch(pending, on: base, at: now, environment: environment)
-                    decided.batch.withLock { $0 = batch }
+                    let growth = try ledger.lockEnd(on: connection)
+                    let batch = Batch(pending, on: growth.view, at: now, environment: environment)
+                    decided.content.withLock { $0 = (growth, batch) }
                     ledger.beginWriting(batch)
                     return try AppendOutcome(
                         appending: batch, isAnnounced: true, with: ledger.key, on: connection)
@@ -281,15 +281,19 @@ package actor Writer {
         } catch {
             outcome = .failure(error)
         }
-        guard let batch = decided.batch.withLock({ $0 }) else {
+        guard let (growth, batch) = decided.content.withLock({ $0 }) else {
             _ = try outcome.get()
             throw WriteFailure.outcomeUnknown
+        }
+        if case .success = outcome {
+            // The outcome is known whether or not this succeeds; the follower reads what is missing here.
+            try? await connection.perform { @Sendable connection in try ledger.take(growth, on: connection) }
         }
         return PipelinedAppender.SentBatch(pending: pending, batch: batch, isAnnounced: true, outcome: outcome)
     }
 
     private final class Decided: Sendable {
-        let batch = Mutex<Batch?>(nil)
+        let content = Mutex<(growth: Ledger.Growth, batch: Batch)?>(nil)
     }
 
     /// Settles what is known of a batch's commands after one attempt.
@@ -327,11 +331,11 @@ package actor Writer {
 
     /// Waits for a lease and takes in what others have appended; false where it gets none.
     private func beginLease(on connection: PostgresConnection) async throws -> Bool {
-        let ledger = self.ledger
+        let (ledger, confirms) = (self.ledger, self.configuration.requiresSynchronousStandby)
         let lease: AppendLease? = try await connection.perform { @Sendable connection in
             guard let lease = try AppendLease.begin(on: connection) else { return nil }
             // While this node waited, its follower went on reading, so that little is left to be read.
-            try ledger.catchUp(on: connection, isLocking: false)
+            try ledger.catchUp(on: connection, confirms: confirms)
             return lease
         }
         guard let lease else { return false }

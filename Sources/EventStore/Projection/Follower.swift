@@ -23,6 +23,8 @@ package struct Follower: Sendable {
     private let pageSize: Int
     /// The number of entries from which they are read by COPY.
     private let bulkSize: Int64
+    /// Whether what is read is taken in only once a standby has it: on nodes that record and sign, where they are told to.
+    private let confirms: Bool
 
     /// - Parameters:
     ///   - audit: The check to run in the background, where the node started from a snapshot.
@@ -38,6 +40,8 @@ package struct Follower: Sendable {
         self.logger = logger
         self.pageSize = pageSize
         self.bulkSize = bulkSize
+        let configuration = pool.configuration
+        self.confirms = configuration.requiresSynchronousStandby && configuration.preferredServer != .preferStandby
     }
 
     /// Follows until cancelled, or until a mismatch.
@@ -49,6 +53,7 @@ package struct Follower: Sendable {
 
     private func follow() async {
         var listenerLoss = ListenerLoss()
+        var isUnconfirmed = false
         for await event in self.listener.events() {
             switch event {
             case .notification(let channel, _) where channel != Self.channel: continue
@@ -59,7 +64,8 @@ package struct Follower: Sendable {
             }
             guard self.ledger.fault == nil else { return }
             do {
-                try await self.catchUp()
+                try await self.catchUp(confirms: self.confirms)
+                isUnconfirmed = false
                 self.ledger.database.find(.reading, self.logger)
                 if let loss = listenerLoss.note(event, isAnswered: true) {
                     self.logger.log(.listenerLost, ["error": "\(loss)"])
@@ -68,6 +74,10 @@ package struct Follower: Sendable {
                 self.ledger.halt(fault)
                 self.logger.log(fault.meansUpgrade ? .upgradeNeeded : .followerHalted, ["fault": "\(fault)"])
                 return
+            } catch let unconfirmed as Unconfirmed {
+                guard !Task.isCancelled else { return }
+                if !isUnconfirmed { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed.error)"]) }
+                isUnconfirmed = true
             } catch is CancellationError {
                 return
             } catch let error as PostgresError where error.meansNoServer && !Task.isCancelled {
@@ -81,11 +91,19 @@ package struct Follower: Sendable {
         }
     }
 
+    /// No standby confirmed in time that it has what was read.
+    private struct Unconfirmed: Error {
+        let error: PostgresError
+    }
+
     /// Reads until the ledger's present end.
     ///
-    /// - Parameter isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
+    /// - Parameters:
+    ///   - isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
+    ///   - confirms: Whether to take in only what a synchronous standby has. A commit whose wait for the standby somebody
+    ///     has cancelled is visible on the primary, and lost with it.
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
-    package func catchUp(trusting isTrusting: Bool = false) async throws {
+    package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws {
         let end = try await self.reader.end()
         let head = isTrusting ? end.head : try self.ledger.authenticated(end)
         let start = self.ledger.view.head
@@ -99,6 +117,7 @@ package struct Follower: Sendable {
             }
             return
         }
+        if confirms, start.position < head.position { try await self.confirm() }
         while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
@@ -112,6 +131,12 @@ package struct Follower: Sendable {
         let now = self.ledger.view.head
         if now.position == head.position { try head.check(now) }
         self.ledger.noteEnd()
+    }
+
+    private func confirm() async throws {
+        do { try await self.reader.pool.query(Statements.confirm.sql) } catch let error as PostgresError {
+            throw error.meansNoServer && error.code != .outcomeUnknown ? error : Unconfirmed(error: error)
+        }
     }
 
     /// Reads on to the last end of the ledger that the node's key authenticates, where its present end is not: a node that starts
