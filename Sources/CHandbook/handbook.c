@@ -55,6 +55,10 @@ static const unsigned char deployment[] = {
 #embed "pages/deployment.md"
 };
 
+static const unsigned char high_availability[] = {
+#embed "pages/high-availability.md"
+};
+
 static const unsigned char configuration[] = {
 #embed "pages/configuration.md"
 };
@@ -109,6 +113,7 @@ static const struct handbook_text pages[] = {
     {"deployed-clients", deployed_clients, sizeof deployed_clients},
     {"imports", imports, sizeof imports},
     {"deployment", deployment, sizeof deployment},
+    {"high-availability", high_availability, sizeof high_availability},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
     {"recovery", recovery, sizeof recovery},

@@ -21,6 +21,7 @@ import kill  # noqa: E402
 import malformed  # noqa: E402
 import network  # noqa: E402
 import order  # noqa: E402
+import patroni  # noqa: E402
 import smuggling  # noqa: E402
 import starting  # noqa: E402
 import upgrade  # noqa: E402
@@ -31,7 +32,7 @@ from stage import Ground, Stage  # noqa: E402
 SEED = 20261121
 #: The experiments that every change has to pass: the short forms of those that find most in little time.
 CI = ("F01+F02", "F04", "F04-loss", "F06", "F06-log", "F08", "F14", "F16", "F18", "F27", "F28", "F31", "F32")
-MODULES = (kill, failover, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade)
+MODULES = (kill, failover, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade, patroni)
 
 
 def main() -> int:

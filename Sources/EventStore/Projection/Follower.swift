@@ -100,8 +100,8 @@ package struct Follower: Sendable {
     ///
     /// - Parameters:
     ///   - isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
-    ///   - confirms: Whether to take in only what a synchronous standby has. A commit whose wait for the standby somebody
-    ///     has cancelled is visible on the primary, and lost with it.
+    ///   - confirms: Whether to take in only what a synchronous standby has. A commit whose wait for the standby
+    ///     was cancelled is visible on the primary, and lost with it.
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
     package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws {
         let end = try await self.reader.end()
