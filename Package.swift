@@ -395,7 +395,7 @@ for target in package.targets where target.type != .system && target.type != .pl
 }
 
 // The tests compute for minutes in these. Without the optimizer, most of that time goes into looking up generic types.
-// Assertions stay. A package that depends on this one takes no such flags.
+// Assertions stay. A package that takes this one from a repository gets no such flags, which SwiftPM would refuse.
 if !Context.packageDirectory.contains("/checkouts/") {
     let computing: Set = ["PinWire", "Pinning", "TransparencyLog"]
     for target in package.targets where computing.contains(target.name) {

@@ -62,6 +62,14 @@ import Testing
         #expect(made + first[next...] == second)
     }
 
+    @Test func `long texts with little in common are shown as replaced`() {
+        let first = ["same"] + (0..<LineDifference.limit).map { "a\($0)" } + ["end"]
+        let second = ["same"] + (0..<LineDifference.limit).map { "b\($0)" } + ["end"]
+        let lines = LineDifference(first, second).unified("a", "b")
+        #expect(lines.count == 3 + 2 + 2 * LineDifference.limit)
+        #expect(lines[3...5] == [" same", "-a0", "-a1"])
+    }
+
     @Test func `a JSON value is shown with a member or an element on each line`() throws {
         let json = try JSON(parsing: Array(#"{"b":[1,{"c":"\"x"}],"a":{},"d":[]}"#.utf8))
         #expect(

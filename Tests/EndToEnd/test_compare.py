@@ -1,10 +1,11 @@
 """An app at two moments compared, and the versions of its document between two times."""
 
+import base64
 import hashlib
 import time
 
 import pytest
-from pinledger import API, from_now, host_body
+from pinledger import API, from_now, host_body, pin_of
 
 APP, HOST = "com.example.compare", "api.example.com"
 
@@ -113,6 +114,18 @@ def test_two_moments_are_compared_in_settings_and_document(story):
     assert same["settings"] == same["document"] == []
 
 
+def test_counters_and_times_are_no_settings(story):
+    pins = f"/v1/apps/{APP}/hosts/{HOST}/pins"
+    pin = pin_of("compare staged")
+    story.api.must("POST", pins, {"pin": pin, "role": "backup", "state": "staged"})
+    start = story.api.position()
+    path = base64.b64decode(pin.removeprefix("sha256/")).hex()
+    story.api.must("PATCH", f"{pins}/{path}", {"state": "active"})
+    story.api.must("PATCH", f"/v1/apps/{APP}", {"rollout": {"basis_points": 500}})
+    found = pointers(story.compare(f"from_position={start}")["settings"])
+    assert [each.split("/")[-1] for each in found] == ["state", "rollout"], found
+
+
 @pytest.mark.parametrize(
     "query, status, kind",
     [("from_position=1&from_at=2026-01-01T00:00:00Z", 400, "malformed_request"), ("to_at=2999-01-01T00:00:00Z", 400, "malformed_request"),
@@ -132,6 +145,7 @@ def test_the_commands_show_both(story, own_server):
     assert lines[0].startswith(f"--- {APP} at position {first}, version ")
     assert '-    "use_builtin_pins": true' in lines and '+    "use_builtin_pins": false' in lines
     table = own_server.cli("document", "versions", APP, "--since", story.times[2]).stdout.splitlines()
-    assert len(table) == 1 + len(story.fetched[2:])
+    path = f"/v1/apps/{APP}/document/versions?since={story.times[2]}"
+    assert len(table) == 1 + len(story.api.must("GET", path).json["versions"])
     assert table[1].split()[0] == str(story.fetched[2][0])
     assert own_server.cli("app", "compare", APP, "--from", "soon", status=2).stderr.startswith("pinledger: soon is not a time")

@@ -67,6 +67,17 @@ package struct TestCluster: Sendable {
         )
     }
 
+    /// Starts a standby of this name that receives the log and applies none of it. It ends with the cluster.
+    package func receiveLog(as name: String) async throws {
+        try await self.shell(
+            """
+            mkdir -p "$ROOT/received" && if [ "$(id -u)" -eq 0 ]; then chown postgres "$ROOT/received"; fi
+            as_server "$BIN/pg_receivewal" --synchronous --no-loop -D "$ROOT/received" \
+                -d "host=$ROOT port=\(self.port) user=postgres application_name=\(name)" >/dev/null 2>&1 &
+            """
+        )
+    }
+
     /// Not by Foundation's Process: the server would inherit what that waits on.
     private func shell(_ script: String) async throws {
         let prelude = """

@@ -45,10 +45,11 @@ import Testing
             switch json {
             case .object(let members):
                 let growing: Set = [
-                    "version", "updated_at", "since", "rollout_revision", "rolled_back_at", "rollout_plan",
-                    "engaged_at", "note",
+                    "version", "updated_at", "since", "rollout_revision", "rollout_plan", "engaged_at", "note",
                 ]
-                return .object(members.filter { !growing.contains($0.key) }.mapValues(Self.settings))
+                var settings = members.filter { !growing.contains($0.key) }.mapValues(Self.settings)
+                if settings["rolled_back_at"] != nil { settings["rolled_back_at"] = true }
+                return .object(settings)
             case .array(let elements):
                 // A revoked pin stays in the app's list of them.
                 let present = elements.filter { $0["state"] != "retired" && $0["state"] != "revoked" }
@@ -150,6 +151,19 @@ import Testing
             [.dropCandidate(api)], .changedSince([.candidate(api)])
         ),
         (
+            "a rollback since", [created, added, candidate, .setHostRollout(api, half)],
+            [.setHostRollout(api, Rollout(basisPoints: 0))], [.rollout(api, .rollBack(.requested, detail: nil))],
+            .changedSince([.rollout(api)])
+        ),
+        (
+            "an app's rollback since", [created, .setRollout(half)], [.setRollout(Rollout(basisPoints: 0))],
+            [.rollout(nil, .rollBack(.requested, detail: nil))], .changedSince([.rollout(nil)])
+        ),
+        (
+            "a plan since", [created, added], [candidate, .setHostRollout(api, Rollout(basisPoints: 0))],
+            [.rollout(api, .setPlan(RolloutPlanTests.terms))], .changedSince([.candidate(api)])
+        ),
+        (
             "a revocation", [created, added], [.revokePin(api, .baseline, pin(3))], [],
             .notRevertible(.nothingLeft(.init(part: .pin(api, .baseline, pin(3)), cause: .revoked)))
         ),
@@ -187,6 +201,34 @@ import Testing
         let before = ledger.state.json
         #expect(throws: refusal) { try ledger.revert(1 + since.count) }
         #expect(ledger.state.json == before)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "a new rollout after a rollback",
+                [
+                    Self.created, Self.added, Self.candidate, .setHostRollout(api, Self.half),
+                    .rollout(api, .rollBack(.requested, detail: nil)),
+                ],
+                [.setHostRollout(api, Self.half)]
+            ),
+            (
+                "a dropped candidate that was rolled back",
+                [
+                    Self.created, Self.added, Self.candidate, .setHostRollout(api, Self.half),
+                    .rollout(api, .rollBack(.requested, detail: nil)),
+                ],
+                [.dropCandidate(api)]
+            ),
+        ] as [(String, [AppCommand], [AppCommand])])
+    func `a reversal brings a rollback back`(_ what: String, _ given: [AppCommand], _ change: [AppCommand]) throws {
+        var ledger = try Ledger(given)
+        let before = ledger.settings
+        try ledger.record(change)
+        try ledger.revert()
+        #expect(ledger.settings == before)
+        #expect(ledger.state.apps[shop]?.hosts[api]?.rolledBackAt != nil)
     }
 
     @Test func `a reversal leaves what later changes set elsewhere`() throws {

@@ -15,15 +15,10 @@ extension Ledger {
     /// Brings the node to the ledger's end.
     ///
     /// The entries are folded aside, and the fold is shown only where it makes the tree that the head has.
-    ///
-    /// - Parameter confirms: Whether to wait for a standby before what is read is shown.
-    func catchUp(on connection: isolated PostgresConnection, confirms: Bool) throws {
+    func catchUp(on connection: isolated PostgresConnection) throws {
         let known = self.view.head
         let head = try self.head(try StoredEnd(try connection.query(Statements.head)), behind: known)
-        let growth = try self.growth(to: head, on: connection)
-        guard growth.base.position < growth.view.head.position else { return }
-        if confirms { try connection.query(prepared: Statements.confirm) }
-        try self.take(growth, on: connection)
+        try self.take(try self.growth(to: head, on: connection), on: connection)
     }
 
     /// Locks the ledger's end until the transaction ends, so that no other node appends until then, and reads up to it.

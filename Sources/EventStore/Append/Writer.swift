@@ -244,6 +244,8 @@ package actor Writer {
         if self.contention > 0, self.lease == nil {
             // A node that loses even so takes the head's lock before deciding, and then cannot lose.
             var isLocked = pending.attempts > 3 || self.configuration.sessionSettings != .startup
+            // Where a standby is required, what other nodes have appended is shown only after a commit of this node's.
+            isLocked = isLocked || self.configuration.requiresSynchronousStandby
             if !isLocked { isLocked = try await !self.beginLease(on: connection) }
             if isLocked {
                 self.contention -= 1
@@ -331,11 +333,11 @@ package actor Writer {
 
     /// Waits for a lease and takes in what others have appended; false where it gets none.
     private func beginLease(on connection: PostgresConnection) async throws -> Bool {
-        let (ledger, confirms) = (self.ledger, self.configuration.requiresSynchronousStandby)
+        let ledger = self.ledger
         let lease: AppendLease? = try await connection.perform { @Sendable connection in
             guard let lease = try AppendLease.begin(on: connection) else { return nil }
             // While this node waited, its follower went on reading, so that little is left to be read.
-            try ledger.catchUp(on: connection, confirms: confirms)
+            try ledger.catchUp(on: connection)
             return lease
         }
         guard let lease else { return false }

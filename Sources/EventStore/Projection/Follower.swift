@@ -25,6 +25,8 @@ package struct Follower: Sendable {
     private let bulkSize: Int64
     /// Whether what is read is taken in only once a standby has it: on nodes that record and sign, where they are told to.
     private let confirms: Bool
+    /// How long it waits for that at a time.
+    private let patience: Duration
 
     /// - Parameters:
     ///   - audit: The check to run in the background, where the node started from a snapshot.
@@ -42,6 +44,7 @@ package struct Follower: Sendable {
         self.bulkSize = bulkSize
         let configuration = pool.configuration
         self.confirms = configuration.requiresSynchronousStandby && configuration.preferredServer != .preferStandby
+        self.patience = min(.seconds(2), (configuration.statementTimeout ?? .seconds(30)) / 2)
     }
 
     /// Follows until cancelled, or until a mismatch.
@@ -76,7 +79,9 @@ package struct Follower: Sendable {
                 return
             } catch let unconfirmed as Unconfirmed {
                 guard !Task.isCancelled else { return }
-                if !isUnconfirmed { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed.error)"]) }
+                self.ledger.database.find(.reading, self.logger)
+                _ = listenerLoss.note(event, isAnswered: true)
+                if !isUnconfirmed { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed.why)"]) }
                 isUnconfirmed = true
             } catch is CancellationError {
                 return
@@ -86,6 +91,7 @@ package struct Follower: Sendable {
             } catch {
                 // A statement that the end of this node has cancelled says nothing about the ledger.
                 guard !Task.isCancelled else { return }
+                _ = listenerLoss.note(event, isAnswered: false)
                 self.logger.log(.ledgerUnreadable, ["error": "\(error)"])
             }
         }
@@ -93,7 +99,7 @@ package struct Follower: Sendable {
 
     /// No standby confirmed in time that it has what was read.
     private struct Unconfirmed: Error {
-        let error: PostgresError
+        let why: String
     }
 
     /// Reads until the ledger's present end.
@@ -133,9 +139,26 @@ package struct Follower: Sendable {
         self.ledger.noteEnd()
     }
 
+    /// Waits until a synchronous standby has everything that was visible before.
+    ///
+    /// The wait is cancelled in time: the server does not notice by itself that nobody waits any more, and keeps the session.
     private func confirm() async throws {
-        do { try await self.reader.pool.query(Statements.confirm.sql) } catch let error as PostgresError {
-            throw error.meansNoServer && error.code != .outcomeUnknown ? error : Unconfirmed(error: error)
+        let (pool, patience) = (self.reader.pool, self.patience)
+        do {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    guard try await pool.query(Statements.confirm).only.isNull(0) else { return }
+                    throw Unconfirmed(why: "commits on this server wait for no synchronous standby")
+                }
+                group.addTask {
+                    try await Task.sleep(for: patience)
+                    throw Unconfirmed(why: "no standby answered within \(patience)")
+                }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+        } catch let error as PostgresError where error.code == .outcomeUnknown && error.sqlState == "01000" {
+            throw Unconfirmed(why: "\(error)")
         }
     }
 

@@ -18,6 +18,9 @@ extension LedgerReader {
             let first = entries[0]
             let page = try await self.entries(
                 at: max(0, first.position - Self.foldPage)..<first.position, limit: Int(Self.foldPage))
+            guard let last = page.last?.entry.position, last == first.position - 1 else {
+                throw LedgerFault.position(expected: first.position - 1, found: first.position)
+            }
             var part = [first]
             for earlier in page.map(\.entry).reversed() {
                 guard part[part.count - 1].isOfSameChange(as: earlier) else { break }

@@ -52,6 +52,7 @@ extension LedgerReader {
                 note()
                 // A document of a thousand hosts takes milliseconds.
                 await Task.yield()
+                try Task.checkCancellation()
             }
             try state.take(entry)
             last = entry

@@ -13,7 +13,7 @@ extension Reversal.Obstacle {
             "The change set the key of the client \(kind.rawValue), whose public half is built into the app's new versions."
         case .builtinBaseline(let host):
             "Before the change \(host) had the pins that are built into the app, which no change brings back."
-        case .nothingLeft(let kept): "\(kept.sentence) The change did nothing else."
+        case .nothingLeft(let kept): "\(kept.sentence) Nothing else of the change is left to revert."
         case .noSettings: "The change changed no setting."
         }
     }

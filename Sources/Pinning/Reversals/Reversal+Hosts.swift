@@ -41,6 +41,9 @@ extension Reversal {
         self.commands.append(
             .startCandidate(pattern, mode: candidate.mode, copiesBaseline: false, pins: candidate.pinsInUse))
         if let rollout = host.rollout { self.commands.append(.setHostRollout(pattern, rollout)) }
+        if host.rolledBackAt != nil {
+            self.commands.append(.rollout(pattern, .rollBack(.requested, detail: nil)))
+        }
         if host.plan?.isUnderWay == true { self.keep(.plan(pattern), .planEnded) }
     }
 
@@ -75,9 +78,10 @@ extension Reversal {
                 return
             }
             self.addPolicy(.candidate, of: pattern, before, after, present)
-            return self.put(.rollout(pattern), before.rollout, after.rollout, present.rollout) {
-                .setHostRollout(pattern, $0)
-            }
+            return self.putRollout(
+                pattern, Exposure(before.rollout, before.rolledBackAt), Exposure(after.rollout, after.rolledBackAt),
+                Exposure(present.rollout, present.rolledBackAt)
+            ) { .setHostRollout(pattern, $0) }
         }
         let contents = [before, after, present].map { HostContent($0).candidate }
         guard self.isToPut(.candidate(pattern), contents[0], contents[1], contents[2]) else { return }
@@ -167,7 +171,9 @@ private struct PolicyContent: Hashable {
 private struct HostContent: Hashable {
     struct Candidate: Hashable {
         let policy: PolicyContent
-        let rollout: Rollout?
+        let exposure: Exposure
+        /// A plan under way would end with the candidate.
+        let plan: RolloutPlan?
     }
 
     let includesSubdomains: Bool
@@ -180,7 +186,11 @@ private struct HostContent: Hashable {
     init(_ host: Host) {
         self.includesSubdomains = host.includesSubdomains
         self.baseline = host[.baseline].map(PolicyContent.init)
-        self.candidate = host.candidate.map { Candidate(policy: PolicyContent($0), rollout: host.rollout) }
+        self.candidate = host.candidate.map { candidate in
+            Candidate(
+                policy: PolicyContent(candidate), exposure: Exposure(host.rollout, host.rolledBackAt),
+                plan: host.plan.flatMap { $0.isUnderWay ? $0 : nil })
+        }
         self.endpoints = host.endpoints
         self.killSwitchEnd = host.killSwitch?.expiresAt
     }

@@ -100,7 +100,10 @@ package struct Reversal: Hashable, Sendable {
     private mutating func addSettings(_ before: App, _ after: App, _ present: App) {
         self.put(.displayName, before.displayName, after.displayName, present.displayName) { .rename($0) }
         self.put(.versionGate, before.versionGate, after.versionGate, present.versionGate) { .setVersionGate($0) }
-        self.put(.rollout(nil), before.rollout, after.rollout, present.rollout) { .setRollout($0) }
+        self.putRollout(
+            nil, Exposure(before.rollout, before.rolledBackAt), Exposure(after.rollout, after.rolledBackAt),
+            Exposure(present.rollout, present.rolledBackAt)
+        ) { .setRollout($0) }
         self.put(.fallback, before.fallback, after.fallback, present.fallback) { .setFallback($0) }
         self.put(.monitoring, before.monitoring, after.monitoring, present.monitoring) { .setMonitoring($0) }
         if let until = before.pinsValidUntil, until <= self.now, until != after.pinsValidUntil {
@@ -116,6 +119,15 @@ package struct Reversal: Hashable, Sendable {
                 .setGuardRail(rail, isLowered: $0)
             }
         }
+    }
+
+    mutating func putRollout(
+        _ pattern: HostPattern?, _ before: Exposure, _ after: Exposure, _ present: Exposure,
+        _ set: (Rollout?) -> AppCommand
+    ) {
+        guard self.isToPut(.rollout(pattern), before, after, present) else { return }
+        self.commands.append(set(before.rollout))
+        if before.isRolledBack { self.commands.append(.rollout(pattern, .rollBack(.requested, detail: nil))) }
     }
 
     private mutating func addKillSwitches(_ before: App, _ after: App, _ present: App) {
@@ -150,12 +162,28 @@ package struct Reversal: Hashable, Sendable {
 
     private mutating func addClients(_ before: App, _ after: App, _ present: App) {
         for kind in Set(before.clients.keys).union(after.clients.keys).sorted() {
-            let (was, became) = (before.clients[kind], after.clients[kind])
-            self.put(.client(kind), was?.settings, became?.settings, present.clients[kind]?.settings) { settings in
+            let (was, became, now) = (before.clients[kind], after.clients[kind], present.clients[kind])
+            // A key that was set later relies on the declaration.
+            if was == nil, let became, let now, now.settings == became.settings, now.key != became.key {
+                self.conflicts.append(.clientKey(kind))
+                continue
+            }
+            self.put(.client(kind), was?.settings, became?.settings, now?.settings) { settings in
                 settings.map { .setClient(kind, $0) } ?? .removeClient(kind)
             }
-            if was?.key != nil, became == nil { self.keep(.clientKey(kind), .keyRemoved) }
+            if was?.key != nil, became == nil, now?.key == nil { self.keep(.clientKey(kind), .keyRemoved) }
         }
+    }
+}
+
+/// What devices get of a candidate: a rollout, and whether it stands rolled back.
+struct Exposure: Hashable {
+    let rollout: Rollout?
+    let isRolledBack: Bool
+
+    init(_ rollout: Rollout?, _ rolledBackAt: Timestamp?) {
+        self.rollout = rollout
+        self.isRolledBack = rolledBackAt != nil
     }
 }
 

@@ -22,7 +22,24 @@ struct LineDifference {
 
     private var lines: [Line] = []
 
+    /// The most lines that are compared one by one. The memory for that grows with the square of those that differ; beyond it,
+    /// all between the first and the last difference counts as replaced.
+    static let limit = 4000
+
     init(_ first: [String], _ second: [String]) {
+        let start = zip(first, second).prefix { $0 == $1 }.count
+        let end = zip(first[start...].reversed(), second[start...].reversed()).prefix { $0 == $1 }.count
+        let (left, right) = (first[start..<first.count - end], second[start..<second.count - end])
+        self.lines = first[..<start].map { .both($0) }
+        if left.count + right.count > Self.limit {
+            self.lines += left.map { .removed($0) } + right.map { .added($0) }
+        } else {
+            self.compare(Array(left), Array(right))
+        }
+        self.lines += first[(first.count - end)...].map { .both($0) }
+    }
+
+    private mutating func compare(_ first: [String], _ second: [String]) {
         var (removed, added) = (Set<Int>(), Set<Int>())
         for change in second.difference(from: first) {
             switch change {

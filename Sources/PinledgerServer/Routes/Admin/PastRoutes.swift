@@ -106,9 +106,20 @@ struct PastRoutes: Sendable {
 
     /// What operators set, and not what only counts.
     private static func settings(_ moment: PastMoment, _ id: AppID) -> JSON {
-        guard case .object(var members)? = moment.state.apps[id]?.json else { return .null }
-        for name in ["host_count", "updated_at", "version"] { members[name] = nil }
-        return .object(members)
+        moment.state.apps[id].map { self.settings($0.json) } ?? .null
+    }
+
+    private static let counting: Set = [
+        "engaged_at", "host_count", "phase_since", "rollout_revision", "since", "updated_at", "version",
+    ]
+
+    private static func settings(_ json: JSON) -> JSON {
+        switch json {
+        case .object(let members):
+            .object(members.filter { !Self.counting.contains($0.key) }.mapValues { Self.settings($0) })
+        case .array(let elements): .array(elements.map { Self.settings($0) })
+        default: json
+        }
     }
 
     private static func differences(_ before: JSON, _ after: JSON) -> JSON {

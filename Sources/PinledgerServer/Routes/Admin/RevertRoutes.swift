@@ -16,7 +16,7 @@ struct RevertRoutes: Sendable {
         let change = try await exchange.change { (members) throws(JSONDefect) in
             try members.required("position").integer(0...JSON.largestInteger - 1)
         }
-        let present = try self.services.app(id)
+        _ = try self.services.app(id)
         let (position, head) = (change.content, self.services.ledger.view.head)
         guard position < head.position else {
             throw Problem(.positionAhead, "The ledger has \(head.position) events, so none stands at \(position).")
@@ -26,8 +26,9 @@ struct RevertRoutes: Sendable {
         }
         let executor = CommandExecutor(services: self.services)
         let result = try await executor.perform(.app(id, [.revert(past)]), of: change, in: exchange)
-        // What stays depends on the change and on the time, not on what happened in between.
-        let kept = (try? Reversal(of: past, in: present, at: self.services.clock()).kept) ?? []
+        // By the change and the time at which it was reverted, so that a repeated request gets the same answer.
+        let time = result.recorded.entries.first?.time ?? self.services.clock()
+        let kept = (try? Reversal(of: past, in: past.after, at: time).kept) ?? []
         return executor.response(to: result, adding: ["not_reverted": .array(kept.map(\.json))])
     }
 }
