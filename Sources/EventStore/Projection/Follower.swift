@@ -81,7 +81,7 @@ package struct Follower: Sendable {
                 guard !Task.isCancelled else { return }
                 self.ledger.database.find(.reading, self.logger)
                 _ = listenerLoss.note(event, isAnswered: true)
-                if !isUnconfirmed { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed.why)"]) }
+                if !isUnconfirmed { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed)"]) }
                 isUnconfirmed = true
             } catch is CancellationError {
                 return
@@ -98,8 +98,8 @@ package struct Follower: Sendable {
     }
 
     /// No standby confirmed in time that it has what was read.
-    private struct Unconfirmed: Error {
-        let why: String
+    private struct Unconfirmed: Error, CustomStringConvertible {
+        let description: String
     }
 
     /// Reads until the ledger's present end.
@@ -148,17 +148,17 @@ package struct Follower: Sendable {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     guard try await pool.query(Statements.confirm).only.isNull(0) else { return }
-                    throw Unconfirmed(why: "commits on this server wait for no synchronous standby")
+                    throw Unconfirmed(description: "commits on this server wait for no synchronous standby")
                 }
                 group.addTask {
                     try await Task.sleep(for: patience)
-                    throw Unconfirmed(why: "no standby answered within \(patience)")
+                    throw Unconfirmed(description: "no standby answered within \(patience)")
                 }
                 defer { group.cancelAll() }
                 try await group.next()
             }
         } catch let error as PostgresError where error.code == .outcomeUnknown && error.sqlState == "01000" {
-            throw Unconfirmed(why: "\(error)")
+            throw Unconfirmed(description: "\(error)")
         }
     }
 
