@@ -11,7 +11,8 @@ import Testing
         "Abort", "Activate", "Add", "Approve", "Bring", "Change", "Check", "Clear", "Create", "Declare", "Deliver",
         "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
         "Print",
-        "Promote", "Publish", "Raise", "Release", "Remove", "Replace", "Resume", "Retire", "Revert", "Revoke", "Roll",
+        "Promote", "Publish", "Raise", "Release", "Remove", "Replace", "Resume", "Retire", "Archive", "Unarchive",
+        "Revert", "Revoke", "Roll",
         "Rotate",
         "Run", "Send", "Serve", "Set", "Show", "Start", "Stop", "Store", "Turn", "Verify",
     ]

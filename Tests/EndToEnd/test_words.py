@@ -110,6 +110,7 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 # | Drop           | candidates                                       | a proposal is given up, the baseline stays   |
 # | Clear          | rollout plans                                    | a setting is emptied, the rollout stays      |
 # | Compare        | an app at two moments                            | both are in the past or one is the present   |
+# | Archive/Unarchive | apps                                          | opposites; an id that was used stays taken   |
 # | Revert         | changes                                          | settings get the values from before it       |
 # | Revoke         | tokens, calendar feeds, pins                     | a credential is never valid again            |
 # | Retire         | signing keys, keys for reports, pins             | no longer used, and not compromised          |
@@ -118,7 +119,7 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 COMMANDS = {
     "listNodes": "node list", "raiseFeatureLevel": "node raise-feature-level",
     "listApps": "app list", "createApp": "app create", "getApp": "app show", "updateApp": "app update",
-    "revertAppChange": "app revert", "compareApp": "app compare",
+    "archiveApp": "app archive", "unarchiveApp": "app unarchive", "revertAppChange": "app revert", "compareApp": "app compare",
     "listHosts": "host list", "addHost": "host add", "getHost": "host show", "updateHost": "host update", "removeHost": "host remove",
     "addPin": "pin add", "updatePin": "pin activate", "describeKeys": "pin describe", "inspect": "pin inspect",
     "startCandidate": "rollout start", "promoteCandidate": "rollout promote", "dropCandidate": "rollout drop",

@@ -106,7 +106,8 @@ import Testing
             { $0.hosts[0].includesSubdomains = false }, { $0.hosts[0].baseline?.mode = .off },
             { $0.hosts[0].baseline?.pins.swapAt(0, 1) }, { $0.hosts[0].candidate = nil }, { $0.hosts[0].rollout = nil },
             { $0.fallback.usesBuiltinPins = false }, { $0.monitoring.failureThreshold = 251 },
-            { $0.evaluatedFrom = sha256([1]) }, { $0.hosts[0].arm = .candidate }, { $0.hosts[0].arm = .baseline },
+            { $0.archivedAt = self.issued }, { $0.evaluatedFrom = sha256([1]) }, { $0.hosts[0].arm = .candidate },
+            { $0.hosts[0].arm = .baseline },
         ]
         var digests: Set = [original.contentDigest]
         for change in changes {

@@ -77,5 +77,5 @@ func randomDocument(_ generator: inout SeededGenerator) throws -> Document {
         monitoring: Monitoring(
             isEnabled: chance(&generator), failureThreshold: Int.random(in: 1...9999, using: &generator),
             autoDisables: chance(&generator)),
-        evaluatedFrom: isEvaluated ? sha256([1]) : nil)
+        archivedAt: chance(&generator) ? moment(&generator) : nil, evaluatedFrom: isEvaluated ? sha256([1]) : nil)
 }

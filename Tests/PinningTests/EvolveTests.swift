@@ -180,6 +180,18 @@ import Testing
             (.guardRailSet(.unprovenPin, isLowered: true), { $0.loweredRails = [.unprovenPin] }),
             (.guardRailsOverridden([]), { _ in }),
             (.changeReverted(7), { _ in }),
+            (
+                .appArchived,
+                {
+                    $0.archivedAt = Self.later
+                    $0.rotations = []
+                    $0.plan = nil
+                    $0.rolledBackAt = nil
+                    $0.reactionsTaken = []
+                    $0.riskyChanges = []
+                }
+            ),
+            (.appUnarchived, { _ in }),
             (.rotationStarted(rotation), { $0.rotations = [rotation] }),
             (.rotationAdvanced("r", .switch), { _ in }),
             (.rotationAborted("r"), { _ in }),
@@ -204,7 +216,7 @@ import Testing
                 }
             ),
         ]
-        #expect(Set(changes.map { Event.app($0.event).type }).count == 41)
+        #expect(Set(changes.map { Event.app($0.event).type }).count == 43)
         for (event, change) in changes {
             var (evolved, expected) = (try self.app(), try self.app())
             evolved.evolve(event, at: Self.later)

@@ -217,6 +217,8 @@ let examples: [String: Entry] = {
         ("LogQuorumSet", .log, .log(.logQuorumSet(1))),
         ("FeatureLevelRaised", .fleet, .fleet(.featureLevelRaised(2))),
         ("ChangeReverted", .app(shop), .app(.changeReverted(42))),
+        ("AppArchived", .app(shop), .app(.appArchived)),
+        ("AppUnarchived", .app(shop), .app(.appUnarchived)),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

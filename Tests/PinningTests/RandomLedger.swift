@@ -108,6 +108,7 @@ struct RandomLedger {
         case 23:
             self.generator.once(in: 4)
                 ? .revokePin(self.host(), self.slot(), self.pin()) : .promoteCandidate(self.host())
+        case 25: self.generator.once(in: 40) ? .archive : .unarchive
         case 24: .engageKillSwitch(self.maybe(self.host()), expiresAt: self.later())
         default: .releaseKillSwitch(self.maybe(self.host()))
         }
@@ -189,7 +190,8 @@ struct RandomLedger {
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
         switch Int.random(in: 0..<51, using: &self.generator) {
-        case 50: .app(.changeReverted(self.generator.pick([0, 7])))
+        case 50:
+            .app(self.generator.pick([.changeReverted(0), .changeReverted(7), .appArchived, .appUnarchived]))
         case 49: .fleet(.featureLevelRaised(self.generator.pick([1, 1, 2])))
         case 47, 48:
             .fleet(

@@ -67,6 +67,7 @@ import Testing
         case .featureLevelPassed: .featureLevelPassed
         case .featureLevelUnknown: .featureLevelUnknown
         case .featureLevelTooLow: .featureLevelTooLow
+        case .appArchived: .appArchived
         case .notRevertible: .notRevertible
         case .changedSince: .changedSince
         case .logNotOpen: .logNotOpen
@@ -102,7 +103,7 @@ import Testing
         case witnessExists, witnessUnknown, tooManyWitnesses, quorumUnreachable
         case telemetryKeyExists, telemetryKeyUnknown, telemetryKeyRetired, tooManyTelemetryKeys
         case rolloutPlanUnknown, rolloutUnplannable, rolloutPlanState, rolloutPlanned, rolloutRolledBack
-        case rolloutWithoutSalt, notRevertible, changedSince
+        case rolloutWithoutSalt, notRevertible, changedSince, appArchived
         case clientUnknown, clientKeyInUse, clientKeyUnfit, firebaseParameterTaken
     }
 
@@ -173,6 +174,7 @@ import Testing
             AppCommand.addHost(host("h\(number).example.com"), includesSubdomains: false, mode: .off, pins: many)
         }
         let scenarios: [(commands: [Command], command: Command)] = [
+            ([made, .app(shop, [.archive])], .app(shop, [.rename("B")])),
             ([], .fleet(.raiseFeatureLevel(0))), ([], .fleet(.raiseFeatureLevel(FeatureLevel.known + 1))),
             ([restore(1, by: 1)], restore(1, by: 1)), ([], restore(1, by: HistoryRestoration.largestRaise + 1)),
             ([opening], opening), ([], signing[0]), ([opening], .log(.retireKey(kid: "l0"))),

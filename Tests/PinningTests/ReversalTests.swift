@@ -46,6 +46,7 @@ import Testing
             case .object(let members):
                 let growing: Set = [
                     "version", "updated_at", "since", "rollout_revision", "rollout_plan", "engaged_at", "note",
+                    "rotations",
                 ]
                 var settings = members.filter { !growing.contains($0.key) }.mapValues(Self.settings)
                 if settings["rolled_back_at"] != nil { settings["rolled_back_at"] = true }

@@ -18,6 +18,8 @@ public struct Document: Hashable, Sendable {
     public var hosts: [Host]
     public var fallback: Fallback
     public var monitoring: Monitoring
+    /// When the app was archived; nil for an app in use. An archived app's document has no hosts.
+    public var archivedAt: Timestamp? { didSet { self.archivedAt = self.archivedAt?.wholeSeconds } }
     /// The ``contentDigest``, 32 bytes, of the document from which this one was made for a device; nil for a document
     /// that holds for all devices.
     public var evaluatedFrom: [UInt8]?
@@ -25,7 +27,7 @@ public struct Document: Hashable, Sendable {
     public init(
         issuer: String, app: AppID, version: Int64, pinsValidUntil: Timestamp?, killSwitches: [KillSwitch],
         rollout: Rollout?, versionGate: VersionGate?, hosts: [Host], fallback: Fallback, monitoring: Monitoring,
-        evaluatedFrom: [UInt8]? = nil
+        archivedAt: Timestamp? = nil, evaluatedFrom: [UInt8]? = nil
     ) {
         self.issuer = issuer
         self.app = app
@@ -37,6 +39,7 @@ public struct Document: Hashable, Sendable {
         self.hosts = hosts
         self.fallback = fallback
         self.monitoring = monitoring
+        self.archivedAt = archivedAt?.wholeSeconds
         self.evaluatedFrom = evaluatedFrom
     }
 
@@ -160,6 +163,7 @@ public struct Document: Hashable, Sendable {
             "hosts": .array(self.hosts.map(\.json)),
             "fallback": self.fallback.json,
             "monitoring": self.monitoring.json,
+            "archived_at": self.archivedAt.map { .integer($0.seconds) },
             "evaluated_from": self.evaluatedFrom.map { .string(Hex.encode($0)) },
         ])
     }

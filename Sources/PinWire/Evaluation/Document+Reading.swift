@@ -23,6 +23,7 @@ extension Document {
             hosts: try Self.hosts(try members.required("hosts")),
             fallback: try Fallback(try members.required("fallback")),
             monitoring: try Monitoring(try members.required("monitoring")),
+            archivedAt: try members.optional("archived_at")?.instant(),
             evaluatedFrom: try members.optional("evaluated_from")?.digest()
         )
     }

@@ -97,6 +97,8 @@ extension Problem {
         switch refusal {
         case .appExists(let app): self.init(.appExists, "The app \(app) already exists.")
         case .appUnknown(let app): self.init(.appUnknown, "The app \(app) does not exist.")
+        case .appArchived(let id):
+            self.init(.appArchived, "The app \(id) is archived: it pins nothing and takes no changes.")
         case .hostExists(let host): self.init(.hostExists, "The app already has the host \(host).")
         case .hostUnknown(let host): self.init(.hostUnknown, "The app has no host \(host).")
         case .publicSuffix(let host):

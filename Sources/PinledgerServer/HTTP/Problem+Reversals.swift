@@ -6,6 +6,7 @@ extension Reversal.Obstacle {
     var sentence: String {
         switch self {
         case .createsApp: "The change created the app, and apps are not deleted."
+        case .unarchives: "The change unarchived the app: archive it again instead."
         case .rotation(let id): "The change belongs to the rotation \(id): abort the rotation instead."
         case .plan(let host):
             "The change belongs to the rollout plan of \(host.map { "\($0)" } ?? "the app"): pause, resume, roll back or clear the plan instead."

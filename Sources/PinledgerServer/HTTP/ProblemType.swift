@@ -32,6 +32,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     // The rules
     case appExists = "app_exists"
     case appUnknown = "app_unknown"
+    case appArchived = "app_archived"
     case hostExists = "host_exists"
     case hostUnknown = "host_unknown"
     case publicSuffix = "public_suffix"
@@ -191,6 +192,11 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "Change it (`pinledger app update APP --name NAME`, or PATCH), or choose another id."
             )
         case .appUnknown: (.notFound, "App not found", "List the apps with `pinledger app list`, or create the app.")
+        case .appArchived:
+            (
+                .conflict, "The app is archived",
+                "Run `pinledger app unarchive APP` first, if the app is to be used again. To get its hosts back too, revert the change that archived it: `pinledger app revert APP POSITION`."
+            )
         case .hostExists:
             (
                 .conflict, "The host already exists",

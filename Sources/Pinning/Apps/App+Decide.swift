@@ -47,6 +47,7 @@ extension App {
             return [.appCreated(displayName: displayName)]
         }
         guard let app else { throw .appUnknown(id) }
+        guard app.archivedAt == nil || command.isForArchived else { throw .appArchived(id) }
         return try app.decide(command, in: context)
     }
 
@@ -69,6 +70,9 @@ extension App {
         case .setPinsValidUntil(let time):
             if let time, time <= context.now { throw .expiryNotAhead(time) }
             return time == self.pinsValidUntil ? [] : [.pinsValidUntilSet(time)]
+
+        case .archive: return try self.archive(in: context)
+        case .unarchive: return self.archivedAt == nil ? [] : [.appUnarchived]
 
         case .addHost(let pattern, let includesSubdomains, let mode, let pins):
             guard self.hosts[pattern] == nil else { throw .hostExists(pattern) }

@@ -76,6 +76,7 @@ extension App {
             "display_name": .string(self.displayName),
             "created_at": .string(self.createdAt.rfc3339),
             "updated_at": .string(self.updatedAt.rfc3339),
+            "archived_at": self.archivedAt.map { .string($0.rfc3339) },
             "version": .integer(self.version),
             "rollout": self.rollout?.json,
             "rollout_revision": .integer(self.rolloutRevision),

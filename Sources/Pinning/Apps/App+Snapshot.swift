@@ -6,6 +6,7 @@ extension App {
         out.add(self.displayName)
         out.add(self.createdAt)
         out.add(self.updatedAt)
+        out.add(self.archivedAt) { $0.add($1) }
         out.add(self.version)
         out.add(self.rollout) { $1.write(to: &$0) }
         out.add(self.rolloutRevision)
@@ -63,6 +64,7 @@ extension App {
             id: try reader.parsed(AppID.init), displayName: try reader.text(), createdAt: try reader.time()
         )
         self.updatedAt = try reader.time()
+        self.archivedAt = try reader.optional { (r) throws(SnapshotDefect) in try r.time() }
         self.version = try reader.number()
         self.rollout = try reader.optional { (r) throws(SnapshotDefect) in try Rollout(&r) }
         self.rolloutRevision = try reader.number()

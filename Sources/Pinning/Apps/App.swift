@@ -6,6 +6,8 @@ package struct App: Hashable, Sendable {
     package var displayName: String
     package let createdAt: Timestamp
     package var updatedAt: Timestamp
+    /// Since when the app pins nothing and takes no change, for good or until it is unarchived; nil while it is in use.
+    package var archivedAt: Timestamp?
     /// The number of events in the app's stream.
     package var version: Int64
     package var hosts: SortedMap<HostPattern, Host>
@@ -59,6 +61,7 @@ package struct App: Hashable, Sendable {
         self.displayName = displayName
         self.createdAt = createdAt
         self.updatedAt = createdAt
+        self.archivedAt = nil
         self.version = 0
         self.hosts = [:]
         self.rollout = nil

@@ -9,6 +9,9 @@ package enum AppCommand: Hashable, Sendable {
     case setFallback(Fallback)
     case setMonitoring(Monitoring)
     case setPinsValidUntil(Timestamp?)
+    /// Withdraws everything that clients get, and closes the app to changes. Its id stays taken.
+    case archive
+    case unarchive
 
     /// `mode` nil: the baseline is the pins built into the app.
     case addHost(HostPattern, includesSubdomains: Bool, mode: PinMode?, pins: [NewPin])

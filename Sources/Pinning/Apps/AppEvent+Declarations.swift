@@ -120,6 +120,9 @@ extension AppEvent {
             "GuardRailsOverridden", .guardRail, EventField("findings", .findings)
         ) { .app(.guardRailsOverridden($0)) }
 
+        static let appArchived = EventDeclaration("AppArchived", .app) { .app(.appArchived) }
+        static let appUnarchived = EventDeclaration("AppUnarchived", .app) { .app(.appUnarchived) }
+
         static let changeReverted = EventDeclaration(
             "ChangeReverted", .app, EventField("reverted_position", .count(from: 0))
         ) { .app(.changeReverted($0)) }
@@ -194,7 +197,7 @@ extension AppEvent {
             rotationAdvanced, rotationAborted, rolloutPlanSet, rolloutPlanCleared, rolloutStepTaken,
             rolloutStepApproved, rolloutSampleReached, rolloutStepExtended, rolloutBakeStarted, rolloutPlanFinished,
             rolloutPaused, rolloutResumed, rolloutRolledBack, telemetryReacted, clientSet, clientRemoved, clientKeySet,
-            changeReverted,
+            changeReverted, appArchived, appUnarchived,
         ]
     }
 
@@ -208,6 +211,8 @@ extension AppEvent {
         case .fallbackSet(let fallback): visitor.visit(Declared.fallbackSet, fallback)
         case .monitoringSet(let monitoring): visitor.visit(Declared.monitoringSet, monitoring)
         case .pinsValidUntilSet(let time): visitor.visit(Declared.pinsValidUntilSet, time)
+        case .appArchived: visitor.visit(Declared.appArchived)
+        case .appUnarchived: visitor.visit(Declared.appUnarchived)
         case .hostAdded(let host, let subdomains, let mode): visitor.visit(Declared.hostAdded, host, subdomains, mode)
         case .hostSubdomainsSet(let host, let subdomains): visitor.visit(Declared.hostSubdomainsSet, host, subdomains)
         case .hostRemoved(let host): visitor.visit(Declared.hostRemoved, host)

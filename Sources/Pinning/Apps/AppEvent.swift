@@ -9,6 +9,10 @@ package enum AppEvent: Hashable, Sendable {
     case fallbackSet(Fallback)
     case monitoringSet(Monitoring)
     case pinsValidUntilSet(Timestamp?)
+    /// The events before this one in the same change withdrew everything that clients got.
+    case appArchived
+    /// The app takes changes again. It has no hosts yet.
+    case appUnarchived
 
     /// `mode` is that of the new baseline policy; nil for a baseline of built-in pins.
     case hostAdded(HostPattern, includesSubdomains: Bool, mode: PinMode?)
@@ -96,6 +100,8 @@ extension App {
         case .fallbackSet(let fallback): self.fallback = fallback
         case .monitoringSet(let monitoring): self.monitoring = monitoring
         case .pinsValidUntilSet(let time): self.pinsValidUntil = time
+        case .appArchived: self.close(at: time)
+        case .appUnarchived: self.archivedAt = nil
         case .hostAdded(let pattern, let includesSubdomains, let mode):
             self.hosts[pattern] = Host(
                 includesSubdomains: includesSubdomains,

@@ -25,6 +25,7 @@ extension LedgerState {
     }
 
     func attention(of app: App, in context: DecisionContext) -> [AttentionItem] {
+        guard app.archivedAt == nil else { return [] }
         var items = app.attention(in: context)
         if let calendar = self.calendar(of: app.id, in: context) {
             items += calendar.entries.compactMap { app.attention(to: $0, at: context.now) }

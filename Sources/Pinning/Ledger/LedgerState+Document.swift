@@ -49,7 +49,8 @@ extension App {
                 )
             },
             fallback: self.fallback,
-            monitoring: self.monitoring.published
+            monitoring: self.monitoring.published,
+            archivedAt: self.archivedAt
         )
     }
 }

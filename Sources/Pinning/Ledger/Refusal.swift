@@ -7,6 +7,8 @@ package import PinWire
 package enum Refusal: Error, Hashable, Sendable {
     case appExists(AppID)
     case appUnknown(AppID)
+    /// It takes no change.
+    case appArchived(AppID)
     case hostExists(HostPattern)
     case hostUnknown(HostPattern)
     case publicSuffix(HostPattern)

@@ -3,6 +3,8 @@ package import PinWire
 /// A part of an app that one command sets, and that a change can therefore be put back by.
 package enum ChangedPart: Hashable, Sendable, CustomStringConvertible {
     case displayName
+    /// Whether the app is archived.
+    case archive
     case versionGate
     /// A host's candidate's, or with nil the whole app's.
     case rollout(HostPattern?)
@@ -26,6 +28,7 @@ package enum ChangedPart: Hashable, Sendable, CustomStringConvertible {
         func place(_ host: HostPattern?) -> String { host.map { "\($0)" } ?? "the app" }
         return switch self {
         case .displayName: "the app's display name"
+        case .archive: "whether the app is archived"
         case .versionGate: "the app's version gate"
         case .rollout(let host): "the rollout of \(place(host))"
         case .plan(let host): "the rollout plan of \(place(host))"

@@ -34,6 +34,8 @@ package struct Reversal: Hashable, Sendable {
     package enum Obstacle: Hashable, Sendable {
         /// It created the app, which stays.
         case createsApp
+        /// It unarchived the app, which is archived again instead.
+        case unarchives
         /// It belongs to a rotation, which is aborted instead.
         case rotation(String)
         /// It is a step of a rollout's plan, or pauses, resumes, rolls back or replaces it.
@@ -98,6 +100,8 @@ package struct Reversal: Hashable, Sendable {
     mutating func keep(_ part: ChangedPart, _ cause: Kept.Cause) { self.kept.append(Kept(part: part, cause: cause)) }
 
     private mutating func addSettings(_ before: App, _ after: App, _ present: App) {
+        // First, because an archived app takes nothing else.
+        self.put(.archive, before.archivedAt, after.archivedAt, present.archivedAt) { _ in .unarchive }
         self.put(.displayName, before.displayName, after.displayName, present.displayName) { .rename($0) }
         self.put(.versionGate, before.versionGate, after.versionGate, present.versionGate) { .setVersionGate($0) }
         self.putRollout(
@@ -200,7 +204,15 @@ extension AppEvent {
             .rolloutResumed(let host), .rolloutRolledBack(let host, _, _):
             .plan(host)
         case .clientKeySet(let kind, _): .clientKey(kind)
-        default: nil
+        case .appUnarchived: .unarchives
+        case .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet,
+            .appArchived,
+            .hostAdded, .hostSubdomainsSet, .hostRemoved, .modeSet, .candidateStarted, .candidatePromoted,
+            .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
+            .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged, .versionKillSwitchReleased,
+            .endpointsSet, .keyDescribed, .guardRailSet, .guardRailsOverridden, .changeReverted, .telemetryReacted,
+            .clientSet, .clientRemoved:
+            nil
         }
     }
 }
@@ -210,7 +222,16 @@ extension AppEvent {
     fileprivate var isRemark: Bool {
         switch self {
         case .keyDescribed, .guardRailsOverridden, .telemetryReacted, .changeReverted: true
-        default: false
+        case .appCreated, .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet,
+            .pinsValidUntilSet,
+            .appArchived, .appUnarchived, .hostAdded, .hostSubdomainsSet, .hostRemoved, .modeSet, .candidateStarted,
+            .candidatePromoted, .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired,
+            .pinRevoked, .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged,
+            .versionKillSwitchReleased, .endpointsSet, .guardRailSet, .rotationStarted, .rotationAdvanced,
+            .rotationAborted, .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
+            .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
+            .rolloutResumed, .rolloutRolledBack, .clientSet, .clientRemoved, .clientKeySet:
+            false
         }
     }
 }

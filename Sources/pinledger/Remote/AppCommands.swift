@@ -4,21 +4,32 @@ import PinWire
 struct AppCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "app", abstract: "Manage apps. Each has a document of its own.",
-        subcommands: [List.self, Show.self, Create.self, Update.self, Compare.self, Revert.self, Adoption.self]
+        subcommands: [
+            List.self, Show.self, Create.self, Update.self, Compare.self, Revert.self, Archive.self, Unarchive.self,
+            Adoption.self,
+        ]
     )
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the apps.", discussion: "pinledger app list")
+        static let configuration = CommandConfiguration(
+            abstract: "List the apps.",
+            discussion: """
+                pinledger app list
+                pinledger app list --archived
+                """
+        )
+        @Flag(help: "List the archived apps instead of those in use.") var archived = false
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 var apps: [JSON] = []
-                var path: String? = "/v1/apps?limit=1000"
+                let first = "/v1/apps?\(self.archived ? "archived=true&" : "")limit=1000"
+                var path: String? = first
                 while let next = path {
                     let page = try await client.get(next)
                     apps += page["apps"]?.arrayValue ?? []
-                    path = page["next_cursor"]?.stringValue.map { "/v1/apps?limit=1000&cursor=\($0)" }
+                    path = page["next_cursor"]?.stringValue.map { "\(first)&cursor=\($0)" }
                 }
                 ListReport.print(
                     ["apps": .array(apps)], "apps", self.remote.output,
@@ -48,6 +59,7 @@ struct AppCommands: AsyncParsableCommand {
                 Console.print(
                     "\(json.text("app")) (\(json.text("display_name"))), version \(json.text("version")), updated \(json.text("updated_at"))"
                 )
+                if let time = json["archived_at"]?.stringValue { Console.print("ARCHIVED since \(time)") }
                 if let rollout = json["rollout"] { Console.print("rollout: \(RolloutText.text(rollout))") }
                 if let gate = json["version_gate"] { Console.print("version gate: \(gate.canonicalText)") }
                 if json["monitoring"]?["enabled"] == true {

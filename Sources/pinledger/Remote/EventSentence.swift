@@ -41,6 +41,8 @@ struct EventSentence {
     private var ofApp: String? {
         switch self.event.text("type") {
         case "AppCreated": "The app \(self.app) is created. It has no hosts yet."
+        case "AppArchived": "The app \(self.app) is archived: clients pin nothing, and it takes no changes."
+        case "AppUnarchived": "The app \(self.app) is in use again. It has no hosts yet."
         case "ChangeReverted":
             "The change at position \(self.data.text("reverted_position")) is reverted."
         case "AppRenamed": "The app \(self.app) is called \(self.data.text("display_name"))."

@@ -16,26 +16,36 @@ struct AppRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listApps", .get, "/v1/apps", query: ["limit", "cursor"], self.list),
+            Route("listApps", .get, "/v1/apps", query: ["archived", "limit", "cursor"], self.list),
             Route("createApp", .post, "/v1/apps", query: CommandExecutor.query, self.create),
             Route("getApp", .get, "/v1/apps/{app}", self.get),
             Route("updateApp", .patch, "/v1/apps/{app}", query: CommandExecutor.query, self.update),
+            Route(
+                "archiveApp", .post, "/v1/apps/{app}/archive", query: CommandExecutor.query,
+                { try await self.change($0, by: .archive) }),
+            Route(
+                "unarchiveApp", .post, "/v1/apps/{app}/unarchive", query: CommandExecutor.query,
+                { try await self.change($0, by: .unarchive) }),
             Route("getAppDocument", .get, "/v1/apps/{app}/document", self.document),
         ]
     }
 
     private func list(_ exchange: Exchange) async throws -> Response {
         let limit = Int(try exchange.number("limit", in: 1...1000) ?? 100)
-        let cursor = try Cursor.read(exchange, list: "apps", filter: [])
+        let isArchived = try exchange.flag("archived")
+        let filter = [isArchived ? "archived" : nil]
+        let cursor = try Cursor.read(exchange, list: "apps", filter: filter)
         let state = self.services.ledger.view.state
-        let ids = state.apps.keys.sorted().drop { id in cursor.map { id.text <= $0 } ?? false }
+        let ids = state.apps.values.filter { ($0.archivedAt != nil) == isArchived }.map(\.id).sorted()
+            .drop { id in cursor.map { id.text <= $0 } ?? false }
         let page = ids.prefix(limit)
         var members: [String: JSON] = ["apps": .array(page.compactMap { state.apps[$0]?.summaryJSON })]
         var headers = HTTPFields()
         if ids.count > limit, let last = page.last {
-            let next = Cursor.text(last.text, list: "apps", filter: [])
+            let next = Cursor.text(last.text, list: "apps", filter: filter)
             members["next_cursor"] = .string(next)
-            headers[.link] = "</v1/apps?limit=\(limit)&cursor=\(next)>; rel=\"next\""
+            let query = isArchived ? "archived=true&" : ""
+            headers[.link] = "</v1/apps?\(query)limit=\(limit)&cursor=\(next)>; rel=\"next\""
         }
         return .json(.object(members), headers: headers)
     }
@@ -90,6 +100,11 @@ struct AppRoutes: Sendable {
             commands.append(.setPinsValidUntil(try members.optional("pins_valid_until")?.timestamp()))
         }
         return commands
+    }
+
+    private func change(_ exchange: Exchange, by command: AppCommand) async throws -> Response {
+        let change = try await exchange.change { (_) throws(JSONDefect) in }
+        return try await self.change(.app(try exchange.app, [command]), of: change, in: exchange)
     }
 
     private func document(_ exchange: Exchange) async throws -> Response {
