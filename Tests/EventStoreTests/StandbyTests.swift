@@ -1,5 +1,6 @@
 import EventStore
 import Fixtures
+import PinWire
 import Pinning
 import Postgres
 import Testing
@@ -103,6 +104,31 @@ struct StandbyTests {
                 // The test sees a node that does not insist.
                 let again = try await easy.insist(change)
                 #expect(again.entries.count == 1)
+            }
+        }
+    }
+
+    @Test func `a change whose standby is given up while it is waited for has an unknown outcome`() async throws {
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            for isDemanding in [true, false] {
+                // So long that only the changed setting ends the statement.
+                let patient = TestNode.Setup.with {
+                    $0.limits.settling = .milliseconds(300)
+                    $0.configureWriter = {
+                        $0.statementTimeout = .seconds(60)
+                        $0.requiresSynchronousStandby = isDemanding
+                    }
+                }
+                let app = try AppID(isDemanding ? "com.example.strict" : "com.example.lenient")
+                try await TestNode.run(on: database, patient) { node in
+                    try await Self.await("nobody", database)
+                    async let answer = node.attempt(try Sample.create(app))
+                    #expect(try await eventually { try await !Self.waiting(database).isEmpty })
+                    try await Self.await(nil, database)
+                    let failure = try await answer.failure
+                    #expect(failure == (isDemanding ? .outcomeUnknown : nil))
+                }
             }
         }
     }

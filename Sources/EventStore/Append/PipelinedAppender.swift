@@ -31,11 +31,13 @@ struct PipelinedAppender: Sendable {
             self.ledger.beginWriting(batch)
             let isAnnounced = self.notifier.isDue
             let outcome = Result {
-                try AppendOutcome(
+                let outcome = try AppendOutcome(
                     appending: batch, isAnnounced: isAnnounced, with: self.ledger.key, on: connection
                 ) {
                     Self.answer(&recorded)
                 }
+                if case .appended = outcome, !batch.isEmpty || batch.confirms { try connection.checkCommitsWait() }
+                return outcome
             }
             Self.answer(&recorded)
             guard case .success(.appended) = outcome, batch.refusedWithKey.isEmpty else {

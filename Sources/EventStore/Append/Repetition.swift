@@ -18,6 +18,7 @@ enum Repetition {
             prepared: Statements.commands, [.textArray(keys.map(\.actor)), .textArray(keys.map(\.key))])
         guard !rows.isEmpty else { return [] }
         try connection.query(prepared: Statements.lockHead)
+        try connection.checkCommitsWait()
         return try rows.map { row in
             let number = Int(try row.natural(0)) - 1
             guard requests.indices.contains(number) else {

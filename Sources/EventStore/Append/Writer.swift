@@ -271,15 +271,16 @@ package actor Writer {
         let decided = Decided()
         let outcome: Result<AppendOutcome, any Error>
         do {
-            outcome = .success(
-                try await connection.transaction { @Sendable connection in
-                    let growth = try ledger.lockEnd(on: connection)
-                    let batch = Batch(pending, on: growth.view, at: now, environment: environment)
-                    decided.content.withLock { $0 = (growth, batch) }
-                    ledger.beginWriting(batch)
-                    return try AppendOutcome(
-                        appending: batch, isAnnounced: true, with: ledger.key, on: connection)
-                })
+            let appended = try await connection.transaction { @Sendable connection in
+                let growth = try ledger.lockEnd(on: connection)
+                let batch = Batch(pending, on: growth.view, at: now, environment: environment)
+                decided.content.withLock { $0 = (growth, batch) }
+                ledger.beginWriting(batch)
+                return try AppendOutcome(
+                    appending: batch, isAnnounced: true, with: ledger.key, on: connection)
+            }
+            try await connection.checkCommitsWait()
+            outcome = .success(appended)
         } catch {
             outcome = .failure(error)
         }
@@ -410,9 +411,12 @@ package actor Writer {
         let deadline = ContinuousClock.now + self.limits.settling
         while true {
             do {
-                return try await self.connected().transaction { @Sendable connection in
+                let connection = try await self.connected()
+                let outcome = try await connection.transaction { @Sendable connection in
                     try AppendOutcome(of: batch, seenFrom: connection)
                 }
+                try await connection.checkCommitsWait()
+                return outcome
             } catch {
                 self.logger.log(.batchOutcomeUnknown, ["error": "\(error)"])
                 await self.drop()

@@ -12,11 +12,10 @@ enum Statements {
     static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time, mac FROM pinledger.lock_head()"
     /// A transaction of its own whose commit waits for a synchronous standby as any other does, and which locks nothing: once
-    /// it is confirmed, a standby has every commit that was seen before. Null where commits wait for no standby.
+    /// it is confirmed, a standby has every commit that was seen before. False where commits wait for no standby.
     static let confirm = """
-        SELECT CASE WHEN current_setting('synchronous_standby_names') <> ''
-            AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
-            THEN pg_logical_emit_message(true, 'pinledger', '') END
+        SELECT CASE WHEN (\(PostgresConfiguration.commitsWait))
+            THEN pg_logical_emit_message(true, 'pinledger', '') IS NOT NULL ELSE false END
         """
     /// MUST NOT be prepared: a plan made while the table was small would read all its old versions.
     static let head = """

@@ -147,8 +147,12 @@ package struct Follower: Sendable {
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    guard try await pool.query(Statements.confirm).only.isNull(0) else { return }
-                    throw Unconfirmed(description: "commits on this server wait for no synchronous standby")
+                    // Asked afterwards too: the wait also ends when commits stop waiting for a standby.
+                    for statement in [Statements.confirm, PostgresConfiguration.commitsWait] {
+                        guard try await pool.query(statement).only.bool(0) else {
+                            throw Unconfirmed(description: "commits on this server wait for no synchronous standby")
+                        }
+                    }
                 }
                 group.addTask {
                     try await Task.sleep(for: patience)

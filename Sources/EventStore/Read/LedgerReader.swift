@@ -160,7 +160,12 @@ package struct LedgerReader: Sendable {
         guard try row.bytes(1) == request.digest else { throw WriteFailure.keyReused }
         let (first, count) = (try row.natural(2), try row.natural(3))
         let entries = try await self.entries(at: first..<(first + count), limit: Int(count))
-        do { _ = try await self.pool.query(Statements.lockHead.sql) } catch is PostgresError {
+        do {
+            try await self.pool.withConnection { connection in
+                try await connection.query(Statements.lockHead.sql)
+                try await connection.checkCommitsWait()
+            }
+        } catch is PostgresError {
             throw WriteFailure.outcomeUnknown
         }
         return Recorded(

@@ -69,6 +69,11 @@ package struct PostgresConfiguration: Sendable {
         self.preparesStatements = preparesStatements
     }
 
+    /// Whether a commit of the session waits until a standby has it.
+    package static let commitsWait = """
+        SELECT current_setting('synchronous_standby_names') <> ''
+            AND current_setting('synchronous_commit') IN ('on', 'remote_apply')
+        """
     private static let requirement = "pinledger.require_synchronous"
     /// Asks for a setting that only this program's start-up options make: NULL where something in between drops them.
     static let ownSetting = "SELECT nullif(current_setting('\(requirement)', true), '')"

@@ -76,6 +76,23 @@ package actor PostgresConnection {
         return try self.query(PostgresConfiguration.ownSetting).only.optionalText(0) != nil
     }
 
+    /// After a commit, where a synchronous standby is required: throws `.outcomeUnknown` if commits wait for none any more.
+    ///
+    /// An operator or a cluster manager that takes the last standby out of `synchronous_standby_names` ends the wait of all commits
+    /// that wait for it; and the server then says nothing, unlike after a cancelled wait (PostgreSQL's syncrep.c). Sessions
+    /// learn of the new setting before the wait ends, so that this one knows it.
+    package func checkCommitsWait() throws(PostgresError) {
+        guard self.configuration.requiresSynchronousStandby else { return }
+        let why: String
+        do {
+            if try self.query(PostgresConfiguration.commitsWait).only.bool(0) { return }
+            why = "commits on this server wait for no synchronous standby any more"
+        } catch {
+            why = error.message
+        }
+        throw PostgresError(.outcomeUnknown, why, sqlState: "01000")
+    }
+
     /// Several statements in one text, as in migrations, in one implicit transaction unless they say otherwise.
     package func execute(script sql: String) throws(PostgresError) {
         defer { self.publish() }
