@@ -49,7 +49,11 @@ import Testing
         var ledger = try self.ledger()
         try ledger.record(.archive)
         let events = try #require(ledger.changes.last?.events)
-        #expect(events.prefix(2) == [.hostRemoved(host("*.cdn.example.com")), .hostRemoved(api)])
+        #expect(
+            events.prefix(4) == [
+                .rotationAborted("r"), .rolloutPlanCleared(nil), .hostRemoved(host("*.cdn.example.com")),
+                .hostRemoved(api),
+            ])
         #expect(events.last == .appArchived)
     }
 
@@ -99,6 +103,43 @@ import Testing
         try ledger.record(.archive)
         try ledger.revert()
         #expect(ledger.settings == before)
+    }
+
+    @Test func `reverting an archiving says what it does not bring back`() throws {
+        var ledger = try self.ledger()
+        try ledger.record(.archive)
+        let change = try #require(ledger.changes.last)
+        let reversal = try Reversal(of: change, in: try #require(ledger.state.apps[shop]), at: noon)
+        #expect(
+            reversal.kept == [
+                .init(part: .plan(nil), cause: .planEnded), .init(part: .rotation("r"), cause: .rotationEnded),
+            ] + [.init(part: .pin(api, .candidate, pin(3)), cause: .revoked)])
+        try ledger.revert()
+        let host = try #require(ledger.state.apps[shop]?.hosts[api])
+        #expect(host.candidate?.pins[pin(3)] == nil, "it was revoked in the other policy")
+        #expect(host.candidate?.activePins.isEmpty == false)
+    }
+
+    @Test func `an archived app uses no pins that are built into it`() throws {
+        var ledger = try Ledger([
+            .create(displayName: "Shop"), .addHost(api, includesSubdomains: false, mode: .off, pins: []),
+            .setFallback(Fallback(usesBuiltinPins: true, hosts: [api])),
+        ])
+        let before = ledger.settings
+        try ledger.record(.archive)
+        let document = try #require(ledger.state.document(of: shop))
+        #expect(document.fallback == Fallback(usesBuiltinPins: false))
+        try ledger.revert()
+        #expect(ledger.settings == before)
+    }
+
+    @Test func `installs that refuse servers without pins hold an archiving up`() throws {
+        var state = LedgerState()
+        let made: [AppCommand] = [.create(displayName: "Shop"), .setClient(.wultra, ClientSettings())]
+        state.take(try state.decide(.app(shop, made), in: context()).after)
+        #expect(throws: Refusal.self) { try state.decide(.app(shop, [.archive]), in: context("unused")) }
+        let decision = try state.decide(.app(shop, [.archive]), in: context("unused", isForced: true))
+        #expect(decision.events.contains(.app(.appArchived)))
     }
 
     @Test func `archiving takes a reason`() throws {

@@ -187,8 +187,6 @@ import Testing
                     $0.rotations = []
                     $0.plan = nil
                     $0.rolledBackAt = nil
-                    $0.reactionsTaken = []
-                    $0.riskyChanges = []
                 }
             ),
             (.appUnarchived, { _ in }),

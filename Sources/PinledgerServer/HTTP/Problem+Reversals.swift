@@ -27,6 +27,7 @@ extension Reversal.Kept {
         case .revoked: "Not reverted: \(self.part), because a revoked pin can never be used again."
         case .expired: "Not reverted: \(self.part), because it would have ended by now."
         case .planEnded: "Not reverted: \(self.part), because a plan cannot be resumed after its end."
+        case .rotationEnded: "Not reverted: \(self.part), because a rotation cannot be resumed after its end."
         case .keyRemoved: "Not reverted: \(self.part), because a removed key has to be set again."
         }
     }

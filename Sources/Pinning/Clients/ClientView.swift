@@ -56,9 +56,10 @@ package struct ClientView: Sendable {
     }
 
     /// Whether all pinning of the app is off for every device: a kill switch for everything or for the app is in force,
-    /// or `pins_valid_until` has passed.
+    /// `pins_valid_until` has passed, or the app is archived.
     package var isEverythingOff: Bool {
-        self.isPastPins || self.killSwitchesInForce.contains { $0.scope == "everything" || $0.scope == "app" }
+        self.document.archivedAt != nil || self.isPastPins
+            || self.killSwitchesInForce.contains { $0.scope == "everything" || $0.scope == "app" }
     }
 
     /// Whether the document's pins are past their time.

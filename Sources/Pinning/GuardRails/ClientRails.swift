@@ -8,15 +8,31 @@ enum ClientRails {
         guard !change.after.clients.isEmpty else { return Self.undeclared(change) }
         let found = Self.news(of: change)
         let canWait = !Self.isUrgent(change)
-        return MetLimit.all(in: found).map { met in
-            // Installs have their limits whether or not a change declares such installs.
-            let isNew = change.before?.clients[met.first.kind] == nil
-            let severity: GuardRail.Severity = met.first.severity == .breaks && canWait && !isNew ? .override : .warn
-            return Finding(met, severity)
-        }
+        return Self.archived(change)
+            + MetLimit.all(in: found).map { met in
+                // Installs have their limits whether or not a change declares such installs.
+                let isNew = change.before?.clients[met.first.kind] == nil
+                let severity: GuardRail.Severity =
+                    met.first.severity == .breaks && canWait && !isNew ? .override : .warn
+                return Finding(met, severity)
+            }
     }
 
     // MARK: Declared kinds
+
+    /// Kinds whose installs do not connect without pins, in an app that is archived.
+    private static func archived(_ change: AppChange) -> [Finding] {
+        guard change.events.contains(.appArchived) else { return [] }
+        return change.after.clients.sorted { $0.key < $1.key }.compactMap { kind, client in
+            guard kind.profile(client.settings).unpinned == .refused else { return nil }
+            return Finding(
+                .oldClients, .override,
+                "Installs of the kind \(kind.rawValue) refuse every server once the app has no pins, at once or when the pins they hold expire.",
+                remedy:
+                    "Archive the app when no such install is left (`pinledger app adoption \(change.id)`), or leave it as it is."
+            )
+        }
+    }
 
     /// Findings to report: those that a kind did not have before; all of a kind that the change declares; and every
     /// effect on a kill switch that is being engaged.

@@ -9,6 +9,7 @@ package enum ChangedPart: Hashable, Sendable, CustomStringConvertible {
     /// A host's candidate's, or with nil the whole app's.
     case rollout(HostPattern?)
     case plan(HostPattern?)
+    case rotation(String)
     case fallback
     case monitoring
     case pinsValidUntil
@@ -32,6 +33,7 @@ package enum ChangedPart: Hashable, Sendable, CustomStringConvertible {
         case .versionGate: "the app's version gate"
         case .rollout(let host): "the rollout of \(place(host))"
         case .plan(let host): "the rollout plan of \(place(host))"
+        case .rotation(let id): "the rotation \(id)"
         case .fallback: "the app's fallback"
         case .monitoring: "the app's monitoring"
         case .pinsValidUntil: "the date until which the app's pins are valid"

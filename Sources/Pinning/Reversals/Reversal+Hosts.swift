@@ -25,7 +25,7 @@ extension Reversal {
         self.commands.append(
             .addHost(
                 pattern, includesSubdomains: host.includesSubdomains, mode: baseline?.mode,
-                pins: baseline?.pinsInUse ?? []))
+                pins: baseline.map { self.pinsInUse(of: $0, pattern, .baseline) } ?? []))
         if let candidate = host.candidate { self.start(candidate, of: pattern, host) }
         if let endpoints = host.endpoints { self.commands.append(.setEndpoints(pattern, endpoints)) }
         if let killSwitch = host.killSwitch {
@@ -39,12 +39,31 @@ extension Reversal {
 
     private mutating func start(_ candidate: Policy, of pattern: HostPattern, _ host: Host) {
         self.commands.append(
-            .startCandidate(pattern, mode: candidate.mode, copiesBaseline: false, pins: candidate.pinsInUse))
+            .startCandidate(
+                pattern, mode: candidate.mode, copiesBaseline: false,
+                pins: self.pinsInUse(of: candidate, pattern, .candidate)))
         if let rollout = host.rollout { self.commands.append(.setHostRollout(pattern, rollout)) }
         if host.rolledBackAt != nil {
             self.commands.append(.rollout(pattern, .rollBack(.requested, detail: nil)))
         }
         if host.plan?.isUnderWay == true { self.keep(.plan(pattern), .planEnded) }
+    }
+
+    /// The pins that can be published, as a policy with the same content begins. One that was revoked since, or before in another
+    /// policy, stays out.
+    private mutating func pinsInUse(
+        of policy: Policy, _ pattern: HostPattern, _ slot: PolicySlot
+    ) -> [AppCommand.NewPin] {
+        var pins: [AppCommand.NewPin] = []
+        for (pin, record) in policy.pins.sorted(by: { $0.key < $1.key }) where record.state.isInUse {
+            guard !self.revoked.contains(pin) else {
+                self.keep(.pin(pattern, slot, pin), .revoked)
+                continue
+            }
+            pins.append(
+                AppCommand.NewPin(pin: pin, role: record.role, isActive: record.state == .active, note: record.note))
+        }
+        return pins
     }
 
     private mutating func addParts(
@@ -124,15 +143,6 @@ extension Reversal {
         if case .inUse(let role, let isActive) = was {
             let new = AppCommand.NewPin(pin: pin, role: role, isActive: isActive, note: before?.note)
             self.commands.append(.addPin(pattern, slot, new))
-        }
-    }
-}
-
-extension Policy {
-    /// The pins that can be published, as a policy with the same content begins.
-    fileprivate var pinsInUse: [AppCommand.NewPin] {
-        self.pins.filter { $0.value.state.isInUse }.sorted { $0.key < $1.key }.map { pin, record in
-            AppCommand.NewPin(pin: pin, role: record.role, isActive: record.state == .active, note: record.note)
         }
     }
 }

@@ -19,6 +19,8 @@ package struct Reversal: Hashable, Sendable {
             case planEnded = "plan_ended"
             /// A client's key is set, and not put back.
             case keyRemoved = "key_removed"
+            /// A rotation is not resumed; start one.
+            case rotationEnded = "rotation_ended"
         }
 
         package var part: ChangedPart
@@ -55,6 +57,8 @@ package struct Reversal: Hashable, Sendable {
     package internal(set) var conflicts: [ChangedPart] = []
     package internal(set) var kept: [Kept] = []
     let now: Timestamp
+    /// The pins that can never be used again.
+    let revoked: Set<Pin>
 
     /// Finds the way back.
     ///
@@ -64,13 +68,19 @@ package struct Reversal: Hashable, Sendable {
     /// - Throws: ``Refusal/notRevertible(_:)`` for a change that cannot be put back as a whole.
     package init(of change: PastChange, in present: App, at now: Timestamp) throws(Refusal) {
         self.now = now
+        self.revoked = present.revokedPins
         guard let before = change.before else { throw .notRevertible(.createsApp) }
-        if let obstacle = change.events.lazy.compactMap(\.obstacle).first { throw .notRevertible(obstacle) }
+        // An archiving ends plans and rotations too, and is put back without them.
+        let isArchiving = change.events.contains(.appArchived)
+        if !isArchiving, let obstacle = change.events.lazy.compactMap(\.obstacle).first {
+            throw .notRevertible(obstacle)
+        }
         guard !change.events.allSatisfy(\.isRemark) else { throw .notRevertible(.noSettings) }
         let after = change.after
         self.addSettings(before, after, present)
         self.addKillSwitches(before, after, present)
         self.addClients(before, after, present)
+        if isArchiving { self.keepEnded(before) }
         let hosts = Set(before.hosts.keys).union(after.hosts.keys)
         for pattern in hosts.sorted() {
             try self.addHost(pattern, before.hosts[pattern], after.hosts[pattern], present.hosts[pattern])
@@ -95,6 +105,14 @@ package struct Reversal: Hashable, Sendable {
             return false
         }
         return true
+    }
+
+    /// Notes the app's plan and the rotations that an archiving ended.
+    private mutating func keepEnded(_ before: App) {
+        if before.plan?.isUnderWay == true { self.keep(.plan(nil), .planEnded) }
+        for rotation in before.rotations where !rotation.phase.isOver {
+            self.keep(.rotation(rotation.id), .rotationEnded)
+        }
     }
 
     mutating func keep(_ part: ChangedPart, _ cause: Kept.Cause) { self.kept.append(Kept(part: part, cause: cause)) }
