@@ -166,6 +166,10 @@ extension LogLine {
             .init(
                 .error, "documents could not be signed; the node tries again",
                 advice: "Read `error`. Check that --kek-file holds the key that seals the signing keys.")
+        case .publicationNotRecorded:
+            .init(
+                .warning, "a published document is not recorded in the ledger; the node tries again",
+                advice: "Read `error`. Until it is recorded, there is no proof of the document.")
         case .documentsNotStored:
             .init(.error, "documents could not be stored; the node tries again", advice: Self.checkDatabase)
         case .documentsLeftOver:

@@ -51,6 +51,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case documentsBehind = "documents_behind"
     case documentsCurrent = "documents_current"
     case documentsNotSigned = "documents_not_signed"
+    case publicationNotRecorded = "publication_not_recorded"
     case documentsNotStored = "documents_not_stored"
     case documentsLeftOver = "documents_left_over"
     case documentDamaged = "document_damaged"

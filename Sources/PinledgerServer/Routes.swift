@@ -16,8 +16,10 @@ struct Routes: Sendable {
             table: services.publisher.table, limit: limits.streams, networkLimit: limits.streamsOfOneNetwork,
             heartbeat: limits.heartbeat, intake: services.adoption.intake,
             trustedProxies: services.telemetry.trustedProxies)
+        let strangers = LogReaders()
         self.all =
             ClientRoutes(services: services, answers: self.answers).routes
+            + DocumentProofRoutes(services: services, readers: strangers).routes
             + StreamRoutes(services: services, push: self.push).routes
             + EvaluatedRoutes(services: services, answers: self.answers).routes
             + AppRoutes(services: services).routes
@@ -47,7 +49,7 @@ struct Routes: Sendable {
             + MaterialRoutes(services: services).routes
             + GuardRailRoutes(services: services).routes
             + TokenRoutes(services: services).routes
-            + LogRoutes(services: services).routes
+            + LogRoutes(services: services, readers: strangers).routes
             + WitnessRoutes(services: services).routes
             + FleetRoutes(services: services).routes
             + NodeRoutes(services: services).routes

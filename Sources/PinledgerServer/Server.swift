@@ -140,6 +140,7 @@ package struct Server: Sendable {
             authenticate: { (request, acceptsPassword) throws(Problem) in
                 try authenticator.principal(of: request, acceptsPassword: acceptsPassword)
             },
+            isLogPublic: { [services = self.services] in services.isLogPublic },
             content: listener.content, places: places, rates: self.rates, log: self.log,
             trustedProxies: self.services.telemetry.trustedProxies
         )

@@ -93,6 +93,9 @@ package struct Services: Sendable {
         return self.ledger.database.writeFailure
     }
 
+    /// Whether everyone may read the log. A node that has stopped following the ledger cannot tell: it may have been closed since.
+    var isLogPublic: Bool { self.ledger.fault == nil && self.ledger.view.state.log.isPublic }
+
     var reader: LedgerReader { LedgerReader(pool: self.pool) }
 
     /// What a decision may know that is made for an answer and not recorded.

@@ -71,6 +71,19 @@ package final class CheckpointSource: Sendable {
         }
     }
 
+    /// The checkpoint to show of an entry: one that witnesses have cosigned, if it covers the entry; else the newest.
+    ///
+    /// - Throws: As ``newest()``.
+    package func best(covering index: UInt64) async throws -> Shown {
+        let view = self.ledger.view
+        if self.ledger.fault == nil, !view.state.log.witnesses.isEmpty,
+            let cosigned = try await self.cosigned(of: view)?.shown, cosigned.checkpoint.size > index
+        {
+            return cosigned
+        }
+        return try await self.newest()
+    }
+
     /// The checkpoint of a view, signed by every key of the log that is in use. Always the same for the same ledger and keys,
     /// on every node.
     func signed(of view: LedgerView, as origin: LogName) async throws -> Shown {

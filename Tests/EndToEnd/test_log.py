@@ -328,7 +328,9 @@ def test_a_log_is_opened_once(log):
 
 
 def test_before_it_is_opened_there_is_no_log(api):
-    assert api.get("/v1/log").json == {"keys": [], "quorum": 0, "witnesses": []}
+    assert api.get("/v1/log").json == {
+        "keys": [], "quorum": 0, "witnesses": [], "public": False, "document_proofs": False
+    }  # fmt: skip
     for path in ["checkpoint", "tile/0/000", "entries/0/proof"]:
         answer = api.get(f"/log/{path}")
         assert (answer.status, answer.json["type"]) == (409, "/problems/log_not_open")

@@ -119,6 +119,7 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 COMMANDS = {
     "listNodes": "node list", "raiseFeatureLevel": "node raise-feature-level",
     "listApps": "app list", "createApp": "app create", "getApp": "app show", "updateApp": "app update",
+    "getDocumentProof": "document prove", "updateLog": "log update",
     "archiveApp": "app archive", "unarchiveApp": "app unarchive", "revertAppChange": "app revert", "compareApp": "app compare",
     "listHosts": "host list", "addHost": "host add", "getHost": "host show", "updateHost": "host update", "removeHost": "host remove",
     "addPin": "pin add", "updatePin": "pin activate", "describeKeys": "pin describe", "inspect": "pin inspect",

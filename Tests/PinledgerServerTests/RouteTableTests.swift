@@ -120,8 +120,9 @@ import Testing
 
     @Test func `every route for operators takes a token, and no other does`() {
         for route in ExampleServer.routes.all {
-            let isForOperators = ["/v1/", "/log/", "/compat/wultra/admin/"].contains { route.path.hasPrefix($0) }
+            let isForOperators = ["/v1/", "/compat/wultra/admin/"].contains { route.path.hasPrefix($0) }
             #expect((route.access == .token) == isForOperators, "\(route.operationID)")
+            #expect((route.access == .log) == route.path.hasPrefix("/log/"), "\(route.operationID)")
         }
     }
 }

@@ -219,6 +219,12 @@ let examples: [String: Entry] = {
         ("ChangeReverted", .app(shop), .app(.changeReverted(42))),
         ("AppArchived", .app(shop), .app(.appArchived)),
         ("AppUnarchived", .app(shop), .app(.appUnarchived)),
+        (
+            "DocumentPublished", .watch(shop),
+            .watch(.documentPublished(Publication(version: 7, contentDigest: sha256([7]))))
+        ),
+        ("LogAccessSet", .log, .log(.logAccessSet(isPublic: true))),
+        ("LogDocumentProofsSet", .log, .log(.logDocumentProofsSet(true))),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.

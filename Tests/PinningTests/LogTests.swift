@@ -50,6 +50,54 @@ import Testing
         #expect(try self.refusal(of: add, after: []) == .logNotOpen)
     }
 
+    @Test func `a log is private and records no documents, until both are changed`() throws {
+        let origin = try #require(self.origin)
+        let open = LogCommand.open(origin: origin, kid: "k1", publicKey: sha256([1]))
+        let given = try self.decided([open])
+        #expect(!given.log.isPublic && !given.log.recordsDocuments)
+        let opening = LogCommand.update(isPublic: true, recordsDocuments: nil)
+        #expect(throws: Refusal.self, "everyone's access takes a reason") {
+            try given.decide(.log(opening), in: context())
+        }
+        let isPublic = try given.decide(.log(opening), in: context("report")).events
+        #expect(isPublic == [.log(.logAccessSet(isPublic: true))])
+        let both = LogCommand.update(isPublic: false, recordsDocuments: true)
+        #expect(try given.decide(.log(both), in: context()).events == [.log(.logDocumentProofsSet(true))])
+        #expect(try self.refusal(of: both, after: []) == .logNotOpen)
+    }
+
+    @Test func `a published version is recorded once, where documents are recorded`() throws {
+        let origin = try #require(self.origin)
+        var state = try self.decided([.open(origin: origin, kid: "k1", publicKey: sha256([1]))])
+        state.take(try state.decide(.app(shop, [.create(displayName: "Shop")]), in: context()).after)
+        func record(_ version: Int64, _ content: UInt8 = 1) throws -> [Event] {
+            let publication = Publication(version: version, contentDigest: sha256([content]))
+            let decision = try state.decide(.publication(shop, publication), in: context())
+            state.take(decision.after)
+            return decision.events
+        }
+        #expect(try record(1).isEmpty)
+        let setting = try state.decide(.log(.update(isPublic: nil, recordsDocuments: true)), in: context())
+        state.take(setting.after)
+        let document = state.documentVersion(of: shop)
+        #expect(try record(1).count == 1)
+        #expect(try record(1).isEmpty && record(1, 2).isEmpty, "one version has one content")
+        #expect(try record(3).count == 1)
+        #expect(try record(2).count == 1, "another node was faster with a later version")
+        #expect(try record(2).isEmpty && record(3).isEmpty)
+        #expect(state.apps[shop]?.watch.published?.publication.version == 3)
+        #expect(state.apps[shop]?.watch.published?.streamVersion == 2)
+        for version in Int64(10)...30 { #expect(try record(version).count == 1) }
+        #expect(try record(4).isEmpty, "it is too long ago to tell")
+        #expect(state.apps[shop]?.watch.publishedVersions.count == 8)
+        #expect(state.documentVersion(of: shop) == document, "a record makes no other document")
+        #expect(throws: Refusal.appUnknown(try AppID("com.example.nowhere"))) {
+            try state.decide(
+                .publication(AppID("com.example.nowhere"), Publication(version: 1, contentDigest: sha256([1]))),
+                in: context())
+        }
+    }
+
     @Test func `no more than four keys sign at the same time`() throws {
         let origin = try #require(self.origin)
         let first = LogCommand.open(origin: origin, kid: "k1", publicKey: sha256([1]))

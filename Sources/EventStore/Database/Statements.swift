@@ -53,6 +53,9 @@ enum Statements {
         FROM unnest($1::text[], $2::text[]) WITH ORDINALITY w (actor, key, place)
         JOIN pinledger.command c USING (actor, key)
         """
+    static let entryOfStream: PreparedStatement = """
+        SELECT position, entry, leaf_hash FROM pinledger.event WHERE stream = $1 AND stream_version = $2
+        """
     static let snapshotPositions: PreparedStatement = """
         SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3
         """

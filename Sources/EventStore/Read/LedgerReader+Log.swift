@@ -1,3 +1,5 @@
+package import Pinning
+import Postgres
 package import TransparencyLog
 
 extension LedgerReader {
@@ -17,6 +19,15 @@ extension LedgerReader {
                 at: Int64(range.lowerBound)..<Int64(range.upperBound), limit: tile.width)
             return stored.count == tile.width ? try EntryBundle.encode(stored.map(\.bytes)) : nil
         }
+    }
+
+    /// The event that made a version of a stream; nil where the database has none.
+    ///
+    /// - Throws: ``LedgerFault`` where it cannot be read or does not have its recorded hash.
+    package func entry(of stream: StreamID, version: Int64) async throws -> Stored? {
+        try Self.stored(
+            try await self.pool.read(Statements.entryOfStream.sql, [.text(stream.text), .int64(version)])
+        ).first
     }
 
     /// Proves that the leaf at `index` is in the tree of the first `size` entries.

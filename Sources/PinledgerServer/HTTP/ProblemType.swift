@@ -33,6 +33,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case appExists = "app_exists"
     case appUnknown = "app_unknown"
     case appArchived = "app_archived"
+    case noDocumentProof = "no_document_proof"
     case hostExists = "host_exists"
     case hostUnknown = "host_unknown"
     case publicSuffix = "public_suffix"
@@ -192,6 +193,11 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "Change it (`pinledger app update APP --name NAME`, or PATCH), or choose another id."
             )
         case .appUnknown: (.notFound, "App not found", "List the apps with `pinledger app list`, or create the app.")
+        case .noDocumentProof:
+            (
+                .notFound, "There is no proof of this document",
+                "If it is not in the log yet, ask again in a second. Operators turn proofs of documents on with `pinledger log update --document-proofs`."
+            )
         case .appArchived:
             (
                 .conflict, "The app is archived",

@@ -13,6 +13,7 @@ import Signals
 struct Responder: HTTPResponder {
     let table: RouteTable
     let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
+    let isLogPublic: @Sendable () -> Bool
     let content: Server.Listener.Content
     let places: ConnectionPlaces
     let rates: RequestRates
@@ -118,6 +119,7 @@ struct Responder: HTTPResponder {
             switch route.access {
             case .everybody: nil
             case .optionalToken: try self.operatorIfTold(request)
+            case .log: try self.readerOfLog(request, route)
             case .token: try self.authenticate(request, route.acceptsPassword)
             }
         try self.admit(request, context, route, isOperators: principal != nil)
@@ -139,6 +141,13 @@ struct Responder: HTTPResponder {
         }
     }
 
+    /// The reader of the log, where a token is needed or presented. Clients' listeners take no operators' tokens.
+    private func readerOfLog(_ request: Request, _ route: Route) throws(Problem) -> Actor? {
+        if self.isLogPublic(), self.content == .client || request.headers[.authorization] == nil { return nil }
+        guard self.content != .client else { throw Problem(.notFound, "There is nothing at this path.") }
+        return try self.authenticate(request, route.acceptsPassword)
+    }
+
     /// Refuses requests without a place, and those that one network makes too often.
     private func admit(
         _ request: Request, _ context: ExchangeContext, _ route: Route, isOperators: Bool
@@ -146,7 +155,7 @@ struct Responder: HTTPResponder {
         if let trial = self.places.trial(among: context.channels) {
             if isOperators {
                 self.places.confirm(trial)
-            } else if route.surface != .both, !self.places.promote(trial) {
+            } else if route.surface != .both || route.access == .log, !self.places.promote(trial) {
                 var problem = Problem(.overloaded, "All connections are taken, or all that your network may have.")
                 problem.headers[.retryAfter] = String(Int.random(in: 5...30))
                 throw problem

@@ -18,6 +18,8 @@ struct Route: Sendable {
         case everybody
         /// Everyone; operators get more.
         case optionalToken
+        /// Everyone where the log is public, or else who has a token; on a listener for clients, nobody then.
+        case log
         case token
     }
 

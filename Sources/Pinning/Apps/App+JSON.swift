@@ -186,6 +186,8 @@ extension LogSettings {
                 }),
             "witnesses": .array(self.witnesses.map(\.json)),
             "quorum": .integer(self.quorum),
+            "public": .bool(self.isPublic),
+            "document_proofs": .bool(self.recordsDocuments),
         ])
     }
 }

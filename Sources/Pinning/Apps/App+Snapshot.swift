@@ -57,6 +57,12 @@ extension App {
             out.add(key.createdAt)
             out.add(key.retiredAt) { $0.add($1) }
         }
+        out.add(each: self.watch.publishedVersions) { $0.add($1) }
+        out.add(self.watch.published) { out, recorded in
+            out.add(recorded.publication.version)
+            out.add(raw: recorded.publication.contentDigest)
+            out.add(recorded.streamVersion)
+        }
     }
 
     init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -134,6 +140,12 @@ extension App {
             TelemetryKey(
                 id: try r.text(), note: try r.optional { (r) throws(SnapshotDefect) in try r.text() },
                 createdAt: try r.time(), retiredAt: try r.optional { (r) throws(SnapshotDefect) in try r.time() })
+        }
+        self.watch.publishedVersions = try reader.each { (r) throws(SnapshotDefect) in try r.number() }
+        self.watch.published = try reader.optional { (r) throws(SnapshotDefect) in
+            let version = try r.number()
+            return Watch.Recorded(
+                publication: Publication(version: version, contentDigest: try r.raw()), streamVersion: try r.number())
         }
     }
 }

@@ -88,6 +88,7 @@ package enum WatchEvent: Hashable, Sendable {
     /// Reports signed with it count as the app's own. The secret is not in the ledger.
     case telemetryKeyAdded(id: String, note: String?)
     case telemetryKeyRetired(id: String)
+    case documentPublished(Publication)
 }
 
 extension Warning {

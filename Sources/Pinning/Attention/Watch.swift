@@ -1,7 +1,7 @@
 package import PinWire
 
-/// The monitoring of one app: the service's standing warnings, and the keys that sign its clients' reports. The state
-/// of the stream `watch/<id>`.
+/// What the service itself records of one app: its standing warnings, the keys that sign its clients' reports, and the
+/// published documents. The state of the stream `watch/<id>`.
 package struct Watch: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
@@ -9,6 +9,24 @@ package struct Watch: Hashable, Sendable {
     package var standing: [Warning.Subject: Warning] = [:]
     /// The oldest first.
     package var telemetryKeys: [TelemetryKey] = []
+    /// The publication of the highest version that is recorded.
+    package var published: Recorded?
+    /// The versions that were recorded last, at most ``publishedLimit``: a node may record one a moment after another node has
+    /// recorded the next.
+    package var publishedVersions: [Int64] = []
+    static let publishedLimit = 8
+
+    /// A recorded publication.
+    package struct Recorded: Hashable, Sendable {
+        package let publication: Publication
+        /// The version of the stream `watch/<id>` that its event made: with it the event is found.
+        package let streamVersion: Int64
+
+        package init(publication: Publication, streamVersion: Int64) {
+            self.publication = publication
+            self.streamVersion = streamVersion
+        }
+    }
 
     /// The most standing warnings of one app; further ones are only on the attention list. Urgent ones have room of
     /// their own.
@@ -26,6 +44,12 @@ package struct Watch: Hashable, Sendable {
         case .warningCleared(let subject): self.standing[subject] = nil
         case .telemetryKeyAdded(let id, let note): self.addKey(id, note: note, at: time)
         case .telemetryKeyRetired(let id): self.retireKey(id, at: time)
+        case .documentPublished(let publication):
+            self.publishedVersions.append(publication.version)
+            if self.publishedVersions.count > Self.publishedLimit { self.publishedVersions.removeFirst() }
+            if publication.version > self.published?.publication.version ?? 0 {
+                self.published = Recorded(publication: publication, streamVersion: self.version)
+            }
         }
     }
 

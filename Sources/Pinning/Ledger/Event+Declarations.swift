@@ -23,7 +23,17 @@ extension WatchEvent {
             .watch(.telemetryKeyRetired(id: $0))
         }
 
-        static let all: [any DeclaredEvent] = [warningRaised, warningCleared, telemetryKeyAdded, telemetryKeyRetired]
+        static let documentPublished = EventDeclaration(
+            "DocumentPublished", .document,
+            EventField(
+                "content_sha256",
+                .bytes("32 bytes of hexadecimal", count: 32, decode: Hex.decode) { Hex.encode($0) }),
+            EventField("version", .count(from: 0))
+        ) { .watch(.documentPublished(Publication(version: $1, contentDigest: $0))) }
+
+        static let all: [any DeclaredEvent] = [
+            warningRaised, warningCleared, telemetryKeyAdded, telemetryKeyRetired, documentPublished,
+        ]
     }
 
     func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
@@ -32,6 +42,8 @@ extension WatchEvent {
         case .warningCleared(let subject): visitor.visit(Declared.warningCleared, subject)
         case .telemetryKeyAdded(let id, let note): visitor.visit(Declared.telemetryKeyAdded, id, note)
         case .telemetryKeyRetired(let id): visitor.visit(Declared.telemetryKeyRetired, id)
+        case .documentPublished(let publication):
+            visitor.visit(Declared.documentPublished, publication.contentDigest, publication.version)
         }
     }
 }
@@ -163,9 +175,16 @@ extension LogEvent {
         static let logQuorumSet = EventDeclaration("LogQuorumSet", .log, EventField("quorum", .count(from: 0))) {
             .log(.logQuorumSet($0))
         }
+        static let logAccessSet = EventDeclaration("LogAccessSet", .log, EventField("public", .flag)) {
+            .log(.logAccessSet(isPublic: $0))
+        }
+        static let logDocumentProofsSet = EventDeclaration(
+            "LogDocumentProofsSet", .log, EventField("document_proofs", .flag)
+        ) { .log(.logDocumentProofsSet($0)) }
 
         static let all: [any DeclaredEvent] = [
             logOpened, logContinued, logKeyAdded, logKeyRetired, logWitnessAdded, logWitnessRemoved, logQuorumSet,
+            logAccessSet, logDocumentProofsSet,
         ]
     }
 
@@ -184,6 +203,8 @@ extension LogEvent {
         case .logWitnessRemoved(let name, let publicKey):
             visitor.visit(Declared.logWitnessRemoved, name, publicKey)
         case .logQuorumSet(let quorum): visitor.visit(Declared.logQuorumSet, quorum)
+        case .logAccessSet(let isPublic): visitor.visit(Declared.logAccessSet, isPublic)
+        case .logDocumentProofsSet(let isSet): visitor.visit(Declared.logDocumentProofsSet, isSet)
         }
     }
 }

@@ -17,6 +17,8 @@ package enum Command: Hashable, Sendable {
     /// Records the due warnings about an app. Only the server itself does this.
     case watch(AppID)
     case telemetryKey(AppID, TelemetryKeyCommand)
+    /// Records that a version of an app's document was published. Only the server itself does this.
+    case publication(AppID, Publication)
     case fleet(FleetCommand)
     case keys(KeyCommand)
     case access(AccessCommand)
@@ -27,7 +29,7 @@ package enum Command: Hashable, Sendable {
     package var stream: StreamID {
         switch self {
         case .app(let id, _): .app(id)
-        case .watch(let id), .telemetryKey(let id, _): .watch(id)
+        case .watch(let id), .telemetryKey(let id, _), .publication(let id, _): .watch(id)
         case .fleet: .fleet
         case .keys: .keys
         case .access: .access

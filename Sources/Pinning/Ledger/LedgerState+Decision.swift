@@ -25,6 +25,8 @@ extension LedgerState {
         case .telemetryKey(let id, let command):
             guard let app = self.apps[id] else { throw .appUnknown(id) }
             return try self.decision(on: id, try app.watch.decide(command), at: now)
+        case .publication(let id, let publication):
+            return try self.decision(on: id, try self.record(publication, of: id), at: now)
         case .fleet(let command):
             let events = try self.fleet.decide(command, in: context)
             let after = self.fleet.after(events, at: now)
@@ -50,7 +52,7 @@ extension LedgerState {
             let events = try self.webhooks.decide(command, in: context)
             return Decision(events.map { .webhooks($0) }, after: .webhooks(self.webhooks.after(events, at: now)))
         case .log(let command):
-            let events = try self.log.decide(command)
+            let events = try self.log.decide(command, in: context)
             return Decision(events.map { .log($0) }, after: .log(self.log.after(events, at: now)))
         }
     }

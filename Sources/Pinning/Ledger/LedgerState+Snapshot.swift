@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 16
+    package static let foldVersion: Int32 = 17
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -150,6 +150,8 @@ extension LogSettings {
             out.add(witness.monitoringURL?.text) { $0.add($1) }
         }
         out.add(self.quorum)
+        out.add(self.isPublic)
+        out.add(self.recordsDocuments)
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -175,6 +177,8 @@ extension LogSettings {
                 monitoringURL: try r.optional { (r) throws(SnapshotDefect) in try r.parsed(OutgoingURL.init) })
         }
         self.quorum = try reader.number()
+        self.isPublic = try reader.flag()
+        self.recordsDocuments = try reader.flag()
     }
 }
 

@@ -79,6 +79,10 @@ package struct LogSettings: Hashable, Sendable {
     package var witnesses: [LogWitness] = []
     /// How many of them have to have cosigned a checkpoint before it is shown; 0 for none.
     package var quorum: Int64 = 0
+    /// Whether everyone may read the log, or only who has a token.
+    package var isPublic = false
+    /// Whether each published version of a document is recorded, so that there is a proof of it in the log.
+    package var recordsDocuments = false
 
     /// The most keys that sign at the same time.
     package static let signerLimit = 4
@@ -110,11 +114,13 @@ package struct LogSettings: Hashable, Sendable {
         case .logWitnessRemoved(let name, let publicKey):
             self.witnesses.removeAll { $0.name == name && $0.publicKey == publicKey }
         case .logQuorumSet(let quorum): self.quorum = quorum
+        case .logAccessSet(let isPublic): self.isPublic = isPublic
+        case .logDocumentProofsSet(let isSet): self.recordsDocuments = isSet
         }
     }
 
     /// The events that a command causes.
-    func decide(_ command: LogCommand) throws(Refusal) -> [LogEvent] {
+    func decide(_ command: LogCommand, in context: DecisionContext) throws(Refusal) -> [LogEvent] {
         switch command {
         case .open(let origin, let kid, let publicKey):
             if let name = self.origin { throw .logOpen(name) }
@@ -152,6 +158,17 @@ package struct LogSettings: Hashable, Sendable {
             guard self.origin != nil else { throw .logNotOpen }
             guard quorum <= self.witnesses.count else { throw .quorumUnreachable(quorum, of: self.witnesses.count) }
             return quorum == self.quorum ? [] : [.logQuorumSet(quorum)]
+        case .update(let isPublic, let recordsDocuments):
+            guard self.origin != nil else { throw .logNotOpen }
+            var events: [LogEvent] = []
+            if let isPublic, isPublic != self.isPublic {
+                if isPublic { try context.requireReason("it lets everyone read who changed what, and why") }
+                events.append(.logAccessSet(isPublic: isPublic))
+            }
+            if let recordsDocuments, recordsDocuments != self.recordsDocuments {
+                events.append(.logDocumentProofsSet(recordsDocuments))
+            }
+            return events
         }
     }
 }
@@ -166,6 +183,10 @@ package enum LogEvent: Hashable, Sendable {
     case logWitnessAdded(LogWitness)
     case logWitnessRemoved(name: LogName, publicKey: [UInt8])
     case logQuorumSet(Int64)
+    /// Everyone may read the log from now on, or only who has a token.
+    case logAccessSet(isPublic: Bool)
+    /// Published documents are recorded from now on, or are no more.
+    case logDocumentProofsSet(Bool)
 }
 
 /// A command about the log.
@@ -180,6 +201,8 @@ package enum LogCommand: Hashable, Sendable {
     case removeWitness(keyID: String)
     /// Not negative.
     case setQuorum(Int64)
+    /// Nil leaves a setting as it is.
+    case update(isPublic: Bool?, recordsDocuments: Bool?)
 }
 
 extension LedgerState {

@@ -1,4 +1,5 @@
 package import PinWire
+package import Pinning
 
 /// The current signed document of an app, ready to be served.
 package struct PublishedDocument: Sendable {
@@ -23,6 +24,9 @@ package struct PublishedDocument: Sendable {
     package func contradicts(_ other: PublishedDocument) -> Bool {
         self.version == other.version && self.contentDigest != other.contentDigest
     }
+
+    /// What the ledger records of it, where it records documents.
+    package var publication: Publication { Publication(version: self.version, contentDigest: self.contentDigest) }
 
     /// What a node remembers of having served it.
     var remembered: NodeMemory.Document {

@@ -46,6 +46,8 @@ package actor Publisher {
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
     package nonisolated let table: DocumentTable
+    /// What it signs while the ledger is to record documents.
+    package nonisolated let unrecorded = UnrecordedPublications()
 
     private nonisolated let judge: DocumentJudge
     /// The requests that wait until local changes are published.
@@ -285,7 +287,11 @@ package actor Publisher {
                     }
                 }
                 guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
-                self.table.put([document.published])
+                let published = document.published
+                self.table.put([published])
+                if view.state.log.recordsDocuments {
+                    self.unrecorded.add(published.publication, of: app)
+                }
                 self.unstored[app] = DocumentStore.Outgoing(document: document, leaf: view.lastLeafHash)
             }
             return true

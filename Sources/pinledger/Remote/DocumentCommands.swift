@@ -7,7 +7,7 @@ import Publishing
 struct DocumentCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "document", abstract: "Show and verify the signed documents that clients get.",
-        subcommands: [Show.self, Versions.self, Verify.self]
+        subcommands: [Show.self, Versions.self, Prove.self, Verify.self]
     )
 
     /// The source of a document.
@@ -72,6 +72,28 @@ struct DocumentCommands: AsyncParsableCommand {
                 throw CommandFailure("this is not a compact JWS", status: .notVerified)
             }
             Console.print(String(decoding: payload, as: UTF8.self))
+        }
+    }
+
+    struct Prove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Prove that an app's present document is in the log: print a proof file.",
+            discussion: """
+                pinledger document prove com.example.app
+                pinledger log verify document.tlog-proof --document document.jws --key VKEY
+
+                The file (C2SP tlog-proof) needs no token, and shows nothing of other events.
+                """)
+        @Argument(help: "The app's id.") var app: String
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let path = "/client/v1/apps/\(APIClient.escaped(self.app))/document.tlog-proof"
+                let answer = try await client.send("GET", path)
+                try answer.check()
+                Console.write(answer.body)
+            }
         }
     }
 

@@ -169,6 +169,13 @@ struct EventSentence {
         case "LogWitnessRemoved": "The witness \(self.data.text("name")) is no longer asked to cosign checkpoints."
         case "LogQuorumSet":
             "A checkpoint is shown once it has the cosignatures of so many witnesses: \(self.data.text("quorum"))."
+        case "LogAccessSet":
+            self.data["public"] == true ? "Everyone may read the log." : "Only who has a token may read the log."
+        case "LogDocumentProofsSet":
+            self.data["document_proofs"] == true
+                ? "Published documents are recorded in the log."
+                : "Published documents are no longer recorded in the log."
+        case "DocumentPublished": "Version \(self.data.text("version")) of the document of \(self.app) is published."
         case "TokenIssued":
             "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at")))."
         case "TokenRevoked": "\(self.data.text("token_id")) is revoked."

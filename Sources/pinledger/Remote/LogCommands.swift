@@ -14,7 +14,8 @@ struct LogCommands: AsyncParsableCommand {
             checkpoint. `pinledger handbook transparency-log` says how auditors use it.
             """,
         subcommands: [
-            Show.self, Open.self, Checkpoint.self, Prove.self, Verify.self, LogExportCommand.self, Key.self,
+            Show.self, Open.self, Update.self, Checkpoint.self, Prove.self, Verify.self, LogExportCommand.self,
+            Key.self,
             LogWitnessCommands.self, LogPolicyCommand.self,
         ]
     )
@@ -32,6 +33,8 @@ struct LogCommands: AsyncParsableCommand {
                         return Console.print("The log is not open: `pinledger log open NAME` opens it.")
                     }
                     Console.print("Origin: \(origin)")
+                    Console.print("Readers: \(log["public"] == true ? "everyone" : "who has a token")")
+                    Console.print("Published documents are recorded: \(log["document_proofs"] == true ? "yes" : "no")")
                     for earlier in log["earlier"]?.arrayValue ?? [] {
                         Console.print(
                             "Earlier: \(earlier.text("origin")), known up to size \(earlier.text("size")) with root \(earlier.text("root"))"
@@ -60,6 +63,38 @@ struct LogCommands: AsyncParsableCommand {
 
         func run() async throws {
             try await self.remote.change("POST", "/v1/log", ["origin": .string(self.origin)], self.change)
+        }
+    }
+
+    struct Update: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Change who may read the log, and whether documents are recorded in it.",
+            discussion: """
+                pinledger log update --document-proofs
+                pinledger log update --public --reason "published with our transparency report"
+
+                With --public, everyone may read all events, with the names and reasons in them. Proofs of documents need no \
+                public log: such a proof shows nothing but the app, the version and the digest of its document.
+                """)
+        @Flag(
+            name: .customLong("public"), inversion: .prefixedNo,
+            help: "Let everyone read the log, or only who has a token.")
+        var isPublic: Bool?
+        @Flag(inversion: .prefixedNo, help: "Record each published document, so that there is a proof of it.")
+        var documentProofs: Bool?
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let members: JSON = .members([
+                "public": self.isPublic.map { .bool($0) }, "document_proofs": self.documentProofs.map { .bool($0) },
+            ])
+            guard let members = members.objectValue, !members.isEmpty else {
+                throw CommandFailure(
+                    "no setting is given", advice: "Give --public or --document-proofs, or their opposites.",
+                    status: .usage)
+            }
+            try await self.remote.change("PATCH", "/v1/log", members, self.change)
         }
     }
 
@@ -130,10 +165,17 @@ struct LogCommands: AsyncParsableCommand {
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Verify a proof file without a server, and print the event in it.",
-            discussion:
-                "pinledger log verify 4711.tlog-proof --key pins.example.com/log+f9b01114+AUKu9fG+jjWncmGh7nJ1lhs2uOn3zClkMeczf/z0Y/Xg"
+            discussion: """
+                pinledger log verify 4711.tlog-proof --key pins.example.com/log+f9b01114+AUKu9fG+jjWncmGh7nJ1lhs2uOn3zClkMeczf/z0Y/Xg
+                pinledger log verify document.tlog-proof --document document.jws --key pins.example.com/log+f9b01114+AUKu9fG+jjWncmGh7nJ1lhs2uOn3zClkMeczf/z0Y/Xg
+
+                With --document, the event has to be the publication of this very document. `pinledger document verify APP` \
+                verifies its signature.
+                """
         )
         @Argument(help: "The proof file; - for standard input.") var file: String
+        @Option(help: ArgumentHelp("The document whose publication is to be proved.", valueName: "file"))
+        var document: String?
         @OptionGroup var trusted: TrustOptions
 
         func run() async throws {
@@ -157,10 +199,31 @@ struct LogCommands: AsyncParsableCommand {
                 throw CommandFailure("the proof does not verify: \(error)", status: .notVerified)
             }
             let checkpoint = verified.checkpoint
+            if let document { try Self.check(entry, publishes: document) }
             Console.error(
                 "The event is in the log \(checkpoint.origin) of \(checkpoint.size) entries, cosigned by \(verified.cosignatures.count) of the known witnesses."
             )
             Console.print(String(decoding: entry, as: UTF8.self))
+        }
+
+        /// Checks that an event is the publication of the document in a file.
+        private static func check(_ entry: [UInt8], publishes path: String) throws {
+            guard let data = FileManager.default.contents(atPath: path) else {
+                throw CommandFailure("\(path) cannot be read")
+            }
+            let parts = data.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+            guard parts.count == 3, let text = String(ascii: Array(parts[1])), let payload = Base64URL.decode(text),
+                let issued = try? IssuedDocument(payload: payload)
+            else { throw CommandFailure("\(path) holds no document", status: .notVerified) }
+            let publication = Publication(version: issued.document.version, contentDigest: issued.contentDigest)
+            guard let event = try? Entry(bytes: entry), event.stream == .watch(issued.document.app),
+                event.event == .watch(.documentPublished(publication))
+            else {
+                throw CommandFailure(
+                    "the event in the proof is not the publication of version \(publication.version) of \(issued.document.app)'s document with this content",
+                    advice: "Fetch the document and its proof again: a newer version may have come between the two.",
+                    status: .notVerified)
+            }
         }
     }
 

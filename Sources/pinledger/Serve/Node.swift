@@ -79,6 +79,7 @@ struct Node {
                 housekeeping.run,
                 KillSwitchExpiryWorker(services: services, commands: commands).run,
                 WarningWorker(services: services, commands: commands, interval: warningInterval).run,
+                PublicationWorker(services: services, commands: commands).run,
                 UnusedSecretWorker(services: services).run,
                 UnusedMaterialWorker(services: services).run,
                 RolloutPlanWorker(services: services, commands: commands).run,

@@ -15,29 +15,43 @@ import Witnesses
 /// tlog-tiles).
 struct LogRoutes: Sendable {
     let services: Services
+    private let readers: LogReaders
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
     private var reader: LedgerReader { LedgerReader(pool: self.services.pool) }
 
-    init(services: Services) {
+    init(services: Services, readers: LogReaders) {
         self.services = services
+        self.readers = readers
     }
 
     var routes: [Route] {
         [
             Route("getLog", .get, "/v1/log", self.settings),
             Route("openLog", .post, "/v1/log", query: CommandExecutor.drawingQuery, self.open),
+            Route("updateLog", .patch, "/v1/log", query: CommandExecutor.query, self.update),
             Route("addLogKey", .post, "/v1/log/keys", query: CommandExecutor.drawingQuery, self.addKey),
             Route("retireLogKey", .post, "/v1/log/keys/{kid}/retire", query: CommandExecutor.query, self.retireKey),
-            Route("getCheckpoint", .get, "/log/checkpoint", acceptsPassword: true, self.checkpoint),
-            Route("getTile", .get, "/log/tile/{tile}", acceptsPassword: true, takesRest: true, self.tile),
-            Route(
-                "getInclusionProof", .get, "/log/proofs/inclusion", acceptsPassword: true, query: ["position", "size"],
-                self.inclusion),
-            Route(
-                "getConsistencyProof", .get, "/log/proofs/consistency", acceptsPassword: true,
-                query: ["old_size", "size"], self.consistency),
-            Route("getEntryProof", .get, "/log/entries/{position}/proof", acceptsPassword: true, self.proof),
+            self.reading("getCheckpoint", "/log/checkpoint", self.checkpoint),
+            self.reading("getTile", "/log/tile/{tile}", takesRest: true, self.tile),
+            self.reading("getInclusionProof", "/log/proofs/inclusion", query: ["position", "size"], self.inclusion),
+            self.reading(
+                "getConsistencyProof", "/log/proofs/consistency", query: ["old_size", "size"], self.consistency),
+            self.reading("getEntryProof", "/log/entries/{position}/proof", self.proof),
         ]
+    }
+
+    /// An operation of auditors, and of everyone where the log is public.
+    private func reading(
+        _ operationID: String, _ path: String, takesRest: Bool = false, query: [String] = [],
+        _ handler: @escaping @Sendable (Exchange) async throws -> Response
+    ) -> Route {
+        Route(
+            operationID, .get, path, surface: .both, access: .log, acceptsPassword: true, isCostly: true,
+            takesRest: takesRest, query: query
+        ) { [readers] exchange in
+            guard exchange.principal == nil else { return try await handler(exchange) }
+            return try await readers.read { try await handler(exchange) }
+        }
     }
 
     // MARK: Settings
@@ -55,6 +69,16 @@ struct LogRoutes: Sendable {
         }
         let origin = change.content
         return try await self.create(exchange, change) { .open(origin: origin, kid: $0.keyID, publicKey: $0.bytes) }
+    }
+
+    private func update(_ exchange: Exchange) async throws -> Response {
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            LogCommand.update(
+                isPublic: try members.optional("public")?.bool(),
+                recordsDocuments: try members.optional("document_proofs")?.bool())
+        }
+        let result = try await self.change.perform(.log(change.content), of: change, in: exchange)
+        return self.change.response(to: result)
     }
 
     private func addKey(_ exchange: Exchange) async throws -> Response {
@@ -120,7 +144,7 @@ struct LogRoutes: Sendable {
         guard tile.isCovered(by: size), let bytes = try await self.reader.bytes(of: tile) else {
             throw Problem(.notFound, "The log of \(size) entries has no such tile yet.")
         }
-        return Self.answer(bytes, "application/octet-stream", cacheControl: Self.immutable)
+        return Self.answer(bytes, "application/octet-stream", cacheControl: self.immutable)
     }
 
     private func inclusion(_ exchange: Exchange) async throws -> Response {
@@ -195,8 +219,10 @@ struct LogRoutes: Sendable {
 
     private static func json(_ hashes: [LogHash]) -> JSON { .array(hashes.map { .string(Base64.encode($0.bytes)) }) }
 
-    /// The answers need a token: no cache that others share may keep them.
-    private static let immutable = "private, max-age=604800, immutable"
+    /// Answers that need a token may be kept by no cache that others share.
+    private var immutable: String {
+        "\(self.services.isLogPublic ? "public" : "private"), max-age=604800, immutable"
+    }
 
     private static func answer(_ bytes: [UInt8], _ type: String, cacheControl: String) -> Response {
         Response(
