@@ -5,7 +5,8 @@ extension Reversal.Obstacle {
     /// Why the change cannot be reverted, and what to do instead.
     var sentence: String {
         switch self {
-        case .createsApp: "The change created the app, and apps are not deleted."
+        case .createsApp:
+            "The change created the app, and apps are not deleted: archive it instead (`pinledger app archive APP`)."
         case .unarchives: "The change unarchived the app: archive it again instead."
         case .rotation(let id): "The change belongs to the rotation \(id): abort the rotation instead."
         case .plan(let host):
