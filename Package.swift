@@ -221,7 +221,7 @@ let package = Package(
         .executableTarget(
             name: "AppendBench",
             dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "Postgres",
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Benchmarks/Append"
@@ -244,7 +244,9 @@ let package = Package(
         ),
         .executableTarget(
             name: "LedgerLoad",
-            dependencies: ["EventStore", "Keys", "PinWire", "Pinning", "Postgres", "SeededRandom", "TransparencyLog"],
+            dependencies: [
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets", "SeededRandom", "TransparencyLog",
+            ],
             path: "Tests/Benchmarks/LedgerLoad"
         ),
         .executableTarget(

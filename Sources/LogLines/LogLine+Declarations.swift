@@ -110,6 +110,13 @@ extension LogLine {
             .init(
                 .error, "this node's memory cannot be written; the node tries again",
                 advice: "Read `error`. Check the disk and the rights of --state-directory.")
+        case .endUnsigned:
+            .init(
+                .warning,
+                "no batch key that this node knows has signed the newest events; the node goes on without them, and refuses tokens",
+                advice:
+                    "If the key-encryption key was changed: give the node --batch-public-key for the new one too. Otherwise run `pinledger doctor` on a node with the key-encryption key: it halts where it did not record the events."
+            )
         case .standbyBehind:
             .init(
                 .warning, "the database is a standby and behind what this node remembers; the node waits for it",

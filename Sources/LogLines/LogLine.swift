@@ -34,6 +34,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case memoryContradicted = "memory_contradicted"
     case historyRestored = "history_restored"
     case memoryNotKept = "memory_not_kept"
+    case endUnsigned = "end_unsigned"
     case standbyBehind = "standby_behind"
     case nodeNotReported = "node_not_reported"
     case levelNotRaised = "level_not_raised"

@@ -51,7 +51,9 @@ class Database:
             row = connection.execute(f"SELECT entry FROM pinledger.event WHERE {condition}").fetchone()
             return json.loads(row[0])
 
-    def forge(self, stream: str, type: str, data: dict, key: Path | None, *, is_guessed: bool = True) -> int:
+    def forge(
+        self, stream: str, type: str, data: dict, key: Path | None, *, is_guessed: bool = True, signature: bytes | None = None
+    ) -> int:
         """Appends an event as the role of a node may, with a right tree; where `key` is given with a MAC, which is guessed
         unless this is the harness's own check. Returns its position."""
         with psycopg.connect(self.superuser) as connection:
@@ -80,12 +82,12 @@ class Database:
                 SELECT outcome FROM pinledger.append(
                     %s, %s, %s, %s, ARRAY[%s], ARRAY[%s]::bigint[], ARRAY[%s], ARRAY['token'], ARRAY['tok_forger'],
                     ARRAY[%s]::bytea[], %s::smallint[], %s::bigint[], %s::bytea[], ARRAY[%s], ARRAY[%s]::bigint[],
-                    ARRAY[%s]::bigint[], ARRAY[%s]::bigint[], '{}', '{}', '{}', '{}', '{}', true, %s)
+                    ARRAY[%s]::bigint[], ARRAY[%s]::bigint[], '{}', '{}', '{}', '{}', '{}', true, %s, %s)
                 """,
                 [
                     position, encoded, frontier.encoded, moment, stream, version + 1, type, entry,
                     [node[0] for node in nodes], [node[1] for node in nodes], [node[2] for node in nodes],
-                    stream, version, version + 1, position, mac,
+                    stream, version, version + 1, position, mac, signature,
                 ],
             ).fetchone()[0]  # fmt: skip
             assert outcome == "appended"

@@ -26,6 +26,8 @@ package struct TestNode: Sendable {
         package var view = LedgerView()
         /// What it authenticates batches with.
         package var key: BatchKey?
+        /// By whose signatures it follows the ledger.
+        package var verifiers: [BatchVerifier] = []
         package var logger = Logger.silent
         /// The highest feature level that its program knows.
         package var knownLevel = FeatureLevel.known
@@ -97,7 +99,8 @@ package struct TestNode: Sendable {
         self.name = setup.name
         self.database = database
         self.logger = setup.logger
-        self.ledger = Ledger(view: setup.view, key: setup.key, knownLevel: setup.knownLevel)
+        self.ledger = Ledger(
+            view: setup.view, key: setup.key, verifiers: setup.verifiers, knownLevel: setup.knownLevel)
         var reading = try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool")
         setup.configurePool(&reading)
         self.pool = PostgresPool(configuration: reading, waitTimeout: .seconds(180))

@@ -1,4 +1,4 @@
-"""The MAC of a batch, computed here and not by the program."""
+"""The MAC and the signature of a batch, computed here and not by the program."""
 
 import base64
 import hashlib
@@ -19,12 +19,26 @@ def key_id(key: bytes) -> bytes:
     return hashlib.sha256(b"pinledger/kek/v1" + key).digest()[:8]
 
 
+def _derive(key: bytes, label: bytes) -> bytes:
+    extracted = hmac.digest(bytes(32), key, "sha256")
+    return hmac.digest(extracted, b"pinledger/kek/v2/" + label + b"\x01", "sha256")
+
+
 def of(kek: Path, size: int, last_time: datetime, root: bytes) -> bytes:
     """What a holder of the key stores beside the end of a ledger: the key's id, and HMAC-SHA-256 under a key derived by
     HKDF-SHA-256 (RFC 5869: no salt, one block)."""
     key = read_key(kek)
-    extracted = hmac.digest(bytes(32), key, "sha256")
-    derived = hmac.digest(extracted, b"pinledger/kek/v2/authenticate/batch\x01", "sha256")
+    derived = _derive(key, b"authenticate/batch")
     microseconds = (last_time - _EPOCH) // timedelta(microseconds=1)
     message = size.to_bytes(8, "big") + microseconds.to_bytes(8, "big") + root
     return key_id(key) + hmac.digest(derived, message, "sha256")
+
+
+def signing_seed(kek: Path) -> bytes:
+    """The seed of the Ed25519 key that signs batches."""
+    return _derive(read_key(kek), b"sign/batch")
+
+
+def signed(size: int, root: bytes) -> bytes:
+    """What is signed of the end of a ledger."""
+    return b"pinledger/batch/v1\x00" + size.to_bytes(8, "big") + root

@@ -64,6 +64,9 @@ CREATE TABLE pinledger.event (
     leaf_hash      bytea       NOT NULL CHECK (octet_length(leaf_hash) = 32),
     -- head.mac as it was after this event, with the last event of each batch: it shows where authenticated events end.
     mac            bytea       CHECK (octet_length(mac) = 40),
+    -- With the last event of each batch, the signature over the ledger's end behind it: what the MAC is to nodes that have the
+    -- key, it is to nodes and auditors that have the public key only.
+    signature      bytea       CHECK (octet_length(signature) = 72),
     PRIMARY KEY (position)
 ) PARTITION BY RANGE (position);
 ALTER TABLE pinledger.event ALTER COLUMN entry SET STORAGE MAIN;
@@ -262,7 +265,7 @@ CREATE FUNCTION pinledger.append(
     n_level smallint[], n_index bigint[], n_hash bytea[],
     s_name text[], s_before bigint[], s_after bigint[], s_last bigint[],
     c_actor text[], c_key text[], c_digest bytea[], c_first bigint[], c_count integer[],
-    p_announce boolean DEFAULT true, p_mac bytea DEFAULT NULL,
+    p_announce boolean DEFAULT true, p_mac bytea DEFAULT NULL, p_signature bytea DEFAULT NULL,
     OUT outcome text, OUT head bigint
 ) LANGUAGE plpgsql SECURITY DEFINER SET search_path = pinledger, pg_temp
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -316,9 +319,10 @@ BEGIN
 
     IF count > 0 THEN
         INSERT INTO event (position, stream_version, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash,
-                           mac)
+                           mac, signature)
         SELECT p_position + e.place - 1, e.version, p_time, e.stream, e.type, e.actor_kind, e.actor_id, e.entry,
-               sha256('\x00'::bytea || e.entry), CASE WHEN e.place = count THEN p_mac END
+               sha256('\x00'::bytea || e.entry), CASE WHEN e.place = count THEN p_mac END,
+               CASE WHEN e.place = count THEN p_signature END
           FROM unnest(e_stream, e_version, e_type, e_actor_kind, e_actor_id, e_entry)
                WITH ORDINALITY e (stream, version, type, actor_kind, actor_id, entry, place);
 
@@ -384,6 +388,8 @@ CREATE TABLE pinledger.snapshot (
     position     bigint      NOT NULL CHECK (position > 0),
     frontier     bytea       NOT NULL,
     digest       bytea       NOT NULL CHECK (octet_length(digest) = 32),
+    -- By the node that made it, for nodes that have the public key only.
+    signature    bytea       CHECK (octet_length(signature) = 72),
     body         bytea       NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (fold_version, position)
@@ -392,10 +398,10 @@ GRANT SELECT ON pinledger.snapshot TO pinledger_app, pinledger_reader;
 
 -- Stores a snapshot, and keeps the newest three of its fold version.
 CREATE FUNCTION pinledger.store_snapshot(
-    p_fold integer, p_position bigint, p_frontier bytea, p_digest bytea, p_body bytea
+    p_fold integer, p_position bigint, p_frontier bytea, p_digest bytea, p_body bytea, p_signature bytea DEFAULT NULL
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
-    INSERT INTO snapshot (fold_version, position, frontier, digest, body)
-    VALUES (p_fold, p_position, p_frontier, p_digest, p_body)
+    INSERT INTO snapshot (fold_version, position, frontier, digest, body, signature)
+    VALUES (p_fold, p_position, p_frontier, p_digest, p_body, p_signature)
         ON CONFLICT DO NOTHING;
     DELETE FROM snapshot s
      WHERE s.fold_version = p_fold
@@ -417,11 +423,13 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.forget_snapshots TO pinledger_app;
 
--- Replaces the tag of a snapshot if it is p_from. Returns whether it was.
-CREATE FUNCTION pinledger.retag_snapshot(p_fold integer, p_position bigint, p_from bytea, p_to bytea) RETURNS boolean
+-- Replaces the tag of a snapshot, and its signature, if the tag is p_from. Returns whether it was.
+CREATE FUNCTION pinledger.retag_snapshot(
+    p_fold integer, p_position bigint, p_from bytea, p_to bytea, p_signature bytea DEFAULT NULL
+) RETURNS boolean
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     WITH taken AS (
-        UPDATE snapshot s SET digest = p_to
+        UPDATE snapshot s SET digest = p_to, signature = p_signature
          WHERE s.fold_version = p_fold AND s.position = p_position AND s.digest = p_from
         RETURNING 1
     )

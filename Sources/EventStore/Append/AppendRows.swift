@@ -58,6 +58,7 @@ extension Batch {
     /// - Parameter key: The key of nodes that authenticate what they append.
     func parameters(isAnnounced: Bool, key: BatchKey?) -> [PostgresValue] {
         let mac = key.map { PostgresValue.bytes($0.mac(of: self.after.head)) } ?? .null
+        let signature = key?.signature(of: self.after.head).map { PostgresValue.bytes($0) } ?? .null
         let head: [PostgresValue] = [
             .int64(self.base.head.position),
             .bytes(self.base.head.frontier.encoded),
@@ -75,6 +76,6 @@ extension Batch {
             .int64Array(self.streams.values.map(\.after)),
             .int64Array(self.streams.values.map(\.last)),
         ]
-        return head + self.rows.events + tiles + streams + self.rows.commands + [.bool(isAnnounced), mac]
+        return head + self.rows.events + tiles + streams + self.rows.commands + [.bool(isAnnounced), mac, signature]
     }
 }

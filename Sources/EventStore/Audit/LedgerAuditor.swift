@@ -14,6 +14,8 @@ package struct LedgerAuditor: Sendable {
         package var previous: AuditReport?
         /// What authenticates batches; nil where their MACs are not to be checked.
         package var key: BatchKey?
+        /// What verifies batches' signatures; none where they are not to be checked.
+        package var verifiers: [BatchVerifier] = []
 
         package init() {}
     }
@@ -95,6 +97,8 @@ package struct LedgerAuditor: Sendable {
     package struct Ending: Sendable {
         fileprivate let streams: [LedgerCheck.StreamRow]
         fileprivate let guards: [LedgerFinding]
+        /// The signature that is stored with the last event.
+        fileprivate let signature: [UInt8]?
     }
 
     private enum Page: Sendable {
@@ -130,7 +134,9 @@ package struct LedgerAuditor: Sendable {
             }
         }
         guard let check, let beginning, let ending else { throw CancellationError() }
-        return (Self.outcome(of: check, beginning, ending), answer)
+        var outcome = Self.outcome(of: check, beginning, ending)
+        if let finding = self.unsigned(check, ending) { outcome.findings.add(finding) }
+        return (outcome, answer)
     }
 
     /// Reads everything that an audit takes, in the connection's transaction.
@@ -160,7 +166,23 @@ package struct LedgerAuditor: Sendable {
                     streams: try streams.map {
                         LedgerCheck.StreamRow(
                             name: try $0.text(0), version: try $0.int64(1), lastPosition: try $0.int64(2))
-                    }, guards: try self.guards(connection))))
+                    }, guards: try self.guards(connection),
+                    signature: try LedgerReader.signature(before: end, on: connection))))
+    }
+
+    /// What is wrong with the signature of the ledger's end, by the events as they are; nil where nothing is, or none is asked for.
+    /// A right one vouches for all events before it.
+    private func unsigned(_ check: LedgerCheck, _ ending: Ending) -> LedgerFinding? {
+        guard let frontier = check.frontier, frontier.size > 0, !self.expectations.verifiers.isEmpty else { return nil }
+        let end = Head(
+            position: Int64(frontier.size), frontier: frontier, lastTime: Timestamp(microseconds: 0))
+        let defects = self.expectations.verifiers.map { $0.defect(of: ending.signature, beside: end) }
+        guard !defects.contains(nil),
+            let defect = defects.compactMap(\.self).first(where: { $0 == .wrong }) ?? defects[0]
+        else { return nil }
+        return LedgerFinding(
+            .signatureWrong, at: end.position - 1, of: "event",
+            "the ledger's end, after \(end.position) events, is not signed with a batch key that is given: \(defect)")
     }
 
     private static func outcome(of check: LedgerCheck, _ beginning: Beginning, _ ending: Ending) -> Outcome {

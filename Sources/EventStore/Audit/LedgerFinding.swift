@@ -18,6 +18,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case treeWrong = "tree_wrong"
         /// The MAC of a batch is not that of a holder of the key-encryption key.
         case macWrong = "mac_wrong"
+        /// The end is not signed with a batch key that is known.
+        case signatureWrong = "signature_wrong"
         /// The event is not the next one of its stream.
         case streamVersionWrong = "stream_version_wrong"
         /// The event's time is before that of the event before it.

@@ -7,7 +7,8 @@ import TransparencyLog
 enum Statements {
     static let append: PreparedStatement = """
         SELECT outcome FROM pinledger.append(
-            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)
+            $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
+            $25)
         """
     static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time, mac FROM pinledger.lock_head()"
@@ -60,13 +61,13 @@ enum Statements {
         SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3
         """
     static let snapshot: PreparedStatement = """
-        SELECT frontier, digest, body, created_at FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
+        SELECT frontier, digest, body, signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
         """
     static let newestSnapshot: PreparedStatement = """
         SELECT position, created_at, now() FROM pinledger.snapshot
         WHERE fold_version = $1 ORDER BY position DESC LIMIT 1
         """
-    static let storeSnapshot: PreparedStatement = "SELECT pinledger.store_snapshot($1, $2, $3, $4, $5)"
+    static let storeSnapshot: PreparedStatement = "SELECT pinledger.store_snapshot($1, $2, $3, $4, $5, $6)"
     static func forgetSnapshots(before fold: Int32) -> PreparedStatement {
         PreparedStatement("SELECT pinledger.forget_snapshots(\(fold))")
     }
@@ -74,11 +75,17 @@ enum Statements {
     static let snapshotTags: PreparedStatement = """
         SELECT fold_version, position, digest, substr(body, length(body) - 31) FROM pinledger.snapshot
         """
-    static let retagSnapshot: PreparedStatement = "SELECT pinledger.retag_snapshot($1, $2, $3, $4)"
+    static let retagSnapshot: PreparedStatement = "SELECT pinledger.retag_snapshot($1, $2, $3, $4, $5)"
     /// At most `$4` ends of batches at positions [$1, $2) whose MAC names the key $3, the last first.
     static let macs: PreparedStatement = """
         SELECT position, recorded_at, mac FROM pinledger.event
         WHERE position >= $1 AND position < $2 AND substr(mac, 1, 8) = $3 ORDER BY position DESC LIMIT $4
+        """
+    static let signature: PreparedStatement = "SELECT signature FROM pinledger.event WHERE position = $1"
+    /// The last batches that end at positions [$1, $2) with a signature by one of the keys $3, at most $4.
+    static let signedEnds: PreparedStatement = """
+        SELECT position, recorded_at, signature FROM pinledger.event
+        WHERE position >= $1 AND position < $2 AND substr(signature, 1, 8) = ANY($3) ORDER BY position DESC LIMIT $4
         """
     static let leafHash: PreparedStatement = "SELECT leaf_hash, recorded_at FROM pinledger.event WHERE position = $1"
     static let leafHashes: PreparedStatement = """

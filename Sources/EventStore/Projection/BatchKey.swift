@@ -29,14 +29,22 @@ package struct BatchKey: Sendable {
     /// The key's public name: 8 bytes.
     package let id: [UInt8]
     private let authenticator: @Sendable ([UInt8]) -> [UInt8]
+    private let signer: BatchSigner?
 
     /// - Parameters:
     ///   - id: 8 bytes; the database refuses MACs with any other number of them.
+    ///   - signer: What signs batches for those who do not have the key; nil for nothing.
     ///   - authenticator: HMAC-SHA-256 of its argument under a key that is used for nothing else: 32 bytes.
-    package init(id: [UInt8], _ authenticator: @escaping @Sendable ([UInt8]) -> [UInt8]) {
+    package init(
+        id: [UInt8], signer: BatchSigner? = nil, _ authenticator: @escaping @Sendable ([UInt8]) -> [UInt8]
+    ) {
         self.id = id
+        self.signer = signer
         self.authenticator = authenticator
     }
+
+    /// The signature that is stored with the last event before an end of the ledger; nil where nothing signs.
+    package func signature(of end: Head) -> [UInt8]? { self.signer?.signature(of: end) }
 
     /// What is stored beside an end of the ledger, 40 bytes: the key's id, and the MAC of the position (8 bytes), the time of the last
     /// event (8 bytes, microseconds since 1970; both big-endian) and the root (32 bytes).

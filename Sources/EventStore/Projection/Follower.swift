@@ -111,7 +111,7 @@ package struct Follower: Sendable {
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
     package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws {
         let end = try await self.reader.end()
-        let head = isTrusting ? end.head : try self.ledger.authenticated(end)
+        var head = isTrusting ? end.head : try self.ledger.authenticated(end)
         let start = self.ledger.view.head
         if head.position < start.position {
             // The writer may have brought the view forward since the head was read.
@@ -124,6 +124,7 @@ package struct Follower: Sendable {
             return
         }
         if confirms, start.position < head.position { try await self.confirm() }
+        let isSigned = try await self.boundBySignature(&head)
         while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
@@ -136,7 +137,25 @@ package struct Follower: Sendable {
         guard self.ledger.fault == nil else { return }
         let now = self.ledger.view.head
         if now.position == head.position { try head.check(now) }
-        self.ledger.noteEnd()
+        if isSigned {
+            self.ledger.noteEnd()
+        } else if self.ledger.noteUnsigned(through: end.head.position) {
+            self.logger.log(.endUnsigned, ["fault": "\(self.ledger.unsigned.map { "\($0)" } ?? "")"])
+        }
+    }
+
+    /// Takes the ledger's end back to the last one that is signed, on a node that follows signatures.
+    ///
+    /// - Returns: Whether the end itself is: the view is the whole ledger there.
+    private func boundBySignature(_ head: inout Head) async throws -> Bool {
+        let (verifiers, view) = (self.ledger.verifiers, self.ledger.view.head)
+        guard !verifiers.isEmpty, head.position > view.position else { return true }
+        let end = head.position
+        let isNew = self.ledger.unsearched < end
+        let signed =
+            isNew ? try await self.reader.signedEnd(at: self.ledger.unsearched..<end, by: verifiers) : nil
+        head = signed ?? view
+        return head.position == end
     }
 
     /// Waits until a synchronous standby has everything that was visible before.

@@ -42,6 +42,10 @@ package final class Ledger: Sendable {
         var writingEnd: Int64 = 0
         var fault: LedgerFault?
         var isComplete = false
+        /// Why the view is not at the ledger's end, on a node that follows signatures.
+        var unsigned: LedgerFault?
+        /// Up to where signatures were looked for in vain, and when.
+        var searched: (end: Int64, at: ContinuousClock.Instant)?
         var suspension: String?
         /// Other nodes authenticate what they append, and this node has no key.
         var isKeyMissing = false
@@ -58,14 +62,21 @@ package final class Ledger: Sendable {
     /// What this node authenticates batches with; nil where it has no key-encryption key.
     let key: BatchKey?
 
+    /// The public keys by whose signatures a node without ``key`` follows the ledger; none where it believes what it reads.
+    let verifiers: [BatchVerifier]
+
     /// The highest feature level that this node's program knows.
     package let knownLevel: Int64
 
     /// - Parameters:
     ///   - view: A fold that is verified: made by this node, or of a snapshot that ``key`` authenticates.
     ///   - knownLevel: The highest ``FeatureLevel`` to follow the ledger to.
-    package init(view: LedgerView = LedgerView(), key: BatchKey? = nil, knownLevel: Int64 = FeatureLevel.known) {
+    package init(
+        view: LedgerView = LedgerView(), key: BatchKey? = nil, verifiers: [BatchVerifier] = [],
+        knownLevel: Int64 = FeatureLevel.known
+    ) {
         self.key = key
+        self.verifiers = key == nil ? verifiers : []
         self.knownLevel = knownLevel
         self.content = Mutex(Content(view: view))
     }
@@ -84,12 +95,13 @@ package final class Ledger: Sendable {
     package var fault: LedgerFault? { self.content.withLock { $0.fault } }
 
     /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end, the ledger
-    /// goes on without it, or it knows from outside the database that the end is missing. Tokens and pins that were revoked
-    /// there would be alive. Nil where the node did read the whole ledger, or still does.
+    /// goes on without it or with events that nothing it knows has signed, or it knows from outside the database that the end is
+    /// missing. Tokens and pins that were revoked there would be alive. Nil where the node did read the whole ledger, or still
+    /// does.
     package var partialFault: LedgerFault? {
         self.content.withLock { content in
-            guard let fault = content.fault else { return nil }
-            return content.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? nil : fault
+            guard let fault = content.fault else { return content.unsigned }
+            return content.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? content.unsigned : fault
         }
     }
 
@@ -100,7 +112,7 @@ package final class Ledger: Sendable {
     package var refusal: WriteFailure? {
         self.content.withLock { content in
             content.fault.map { .halted($0) } ?? content.suspension.map { .suspended($0) }
-                ?? (content.isKeyMissing ? .noKey : nil)
+                ?? (content.isKeyMissing || !self.verifiers.isEmpty ? .noKey : nil)
         }
     }
 
@@ -128,9 +140,52 @@ package final class Ledger: Sendable {
         self.content.withLock { $0.suspension = why }
     }
 
-    /// Records that the view has been at the ledger's end once.
+    /// Records that the view has been at the ledger's end once, and is there now.
     func noteEnd() {
-        self.content.withLock { $0.isComplete = true }
+        self.content.withLock { content in
+            content.isComplete = true
+            guard content.unsigned != nil else { return }
+            content.unsigned = nil
+            self.changes.add(1, ordering: .releasing)
+        }
+    }
+
+    /// Why the view is not at the ledger's end, on a node that follows signatures; nil where it is.
+    package var unsigned: LedgerFault? { self.content.withLock { $0.unsigned } }
+
+    /// Records that the ledger goes on behind the view with events that nothing has signed.
+    ///
+    /// - Returns: Whether it did not before.
+    func noteUnsigned(through end: Int64) -> Bool {
+        self.content.withLock { content in
+            let (before, now) = (content.unsigned, LedgerFault.unsigned(from: content.view.head.position, to: end))
+            if content.searched.map({ $0.end < end || $0.at + Self.searchPeriod < .now }) ?? true {
+                content.searched = (end, .now)
+            }
+            guard before != now else { return false }
+            content.unsigned = now
+            self.changes.add(1, ordering: .releasing)
+            return before == nil
+        }
+    }
+
+    /// The position from which signatures are to be looked for. Those that were looked at already are looked at again from time
+    /// to time: a standby that answered may have lacked some.
+    var unsearched: Int64 {
+        self.content.withLock { content in
+            let position = content.view.head.position
+            guard let searched = content.searched, searched.at + Self.searchPeriod > .now else { return position }
+            return max(position, searched.end)
+        }
+    }
+
+    private static let searchPeriod = Duration.seconds(10)
+
+    /// The number of events in the database, so far as this node has seen, those included that it waits to see signed.
+    package var endSeen: Int64 {
+        self.content.withLock { content in
+            if case .unsigned(_, let end) = content.unsigned { end } else { content.view.head.position }
+        }
     }
 
     /// Stops following permanently: the last verified view stays. Tasks that wait for the ledger to grow are woken,

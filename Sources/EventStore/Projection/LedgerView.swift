@@ -81,6 +81,9 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The end of the ledger at the second position is not authenticated as this node authenticates its own, and the node has
     /// verified the ledger up to the first: something without the key-encryption key has recorded the events between.
     case unauthenticated(from: Int64, to: Int64, BatchKey.Defect)
+    /// The events from the first position up to the second are not signed with a batch key that this node knows, which has no
+    /// key-encryption key. It goes on once they are: this fault does not last, and halts nothing.
+    case unsigned(from: Int64, to: Int64)
     /// The database has fewer events than this node remembers, or than the expected checkpoint states.
     case forgotten(remembered: Int64, found: Int64)
     /// The first events in the database are not those that this node remembers, or that the expected checkpoint is of.
@@ -128,6 +131,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "version \(version) of the document of \(app) was published under a valid signature, and the ledger has come to version \(recorded) of it"
         case .unauthenticated(let from, let to, let defect):
             "the ledger's end, after \(to) events, is not authenticated, and this node has verified the first \(from): \(defect)"
+        case .unsigned(let from, let to):
+            "the ledger has \(to) events, and this node has verified the first \(from): no batch key that it knows has signed the others"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
         case .needsUpgrade(let position, let why):

@@ -19,7 +19,7 @@ struct SnapshotBody: Sendable {
         var description: String {
             switch self {
             case .damaged: "its bytes are not those that were written"
-            case .notAuthentic: "it was not made by a node with this key-encryption key"
+            case .notAuthentic: "it was not made by a node with the key-encryption key"
             case .foreign: "its tree is not the ledger's"
             case .later: "it was made at a feature level that this program does not know"
             case .unreadable(let defect): "it cannot be read: \(defect)"

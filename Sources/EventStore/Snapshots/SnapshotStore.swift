@@ -10,19 +10,24 @@ import TransparencyLog
 /// A snapshot is never an authority. A snapshot of another fold version is not read. One that is damaged, was not made
 /// with the node's key, or whose tree is not the ledger's is skipped in favour of the one before it, and finally of the
 /// ledger itself. The snapshot from which a node starts is checked against the ledger afterwards (``SnapshotAudit``). A
-/// node without a key checks everything except the snapshot's author.
+/// node without the key checks the signature, where it knows a key for that, and else everything except the author.
 package struct SnapshotStore: Sendable {
     private let pool: PostgresPool
     private let key: SnapshotKey?
+    private let verifiers: [BatchVerifier]
     private let knownLevel: Int64
     private let logger: Logger
 
-    /// - Parameter knownLevel: The highest ``FeatureLevel`` of a fold to start from.
+    /// - Parameters:
+    ///   - verifiers: What verifies signatures on a node without a key; none where it takes snapshots of everyone.
+    ///   - knownLevel: The highest ``FeatureLevel`` of a fold to start from.
     package init(
-        pool: PostgresPool, key: SnapshotKey? = nil, knownLevel: Int64 = FeatureLevel.known, logger: Logger
+        pool: PostgresPool, key: SnapshotKey? = nil, verifiers: [BatchVerifier] = [],
+        knownLevel: Int64 = FeatureLevel.known, logger: Logger
     ) {
         self.pool = pool
         self.key = key
+        self.verifiers = verifiers
         self.knownLevel = knownLevel
         self.logger = logger
     }
@@ -74,6 +79,11 @@ package struct SnapshotStore: Sendable {
         let body = try SnapshotBody(stored: try row.bytes(2), at: view.head)
         if let key {
             guard try row.bytes(1) == key.tag(of: body.seal) else { throw SnapshotBody.Unusable.notAuthentic }
+        } else if !self.verifiers.isEmpty {
+            let signature = try row.optionalBytes(3)
+            guard self.verifiers.contains(where: { $0.isRight(signature, ofSnapshot: body.seal) }) else {
+                throw SnapshotBody.Unusable.notAuthentic
+            }
         }
         view.state = try body.state()
         guard view.state.fleet.featureLevel <= self.knownLevel else { throw SnapshotBody.Unusable.later }
@@ -88,6 +98,7 @@ package struct SnapshotStore: Sendable {
             [
                 .int32(LedgerState.foldVersion), .int64(view.head.position), .bytes(view.head.frontier.encoded),
                 .bytes(self.key?.tag(of: body.seal) ?? body.seal), .bytes(body.bytes),
+                self.key?.signature(of: body.seal).map { .bytes($0) } ?? .null,
             ]
         )
     }
@@ -104,7 +115,10 @@ package struct SnapshotStore: Sendable {
             guard tag == old.tag(of: seal) else { continue }
             let retagged = try connection.query(
                 prepared: Statements.retagSnapshot,
-                [.int32(try row.int32(0)), .int64(try row.int64(1)), .bytes(tag), .bytes(new.tag(of: seal))]
+                [
+                    .int32(try row.int32(0)), .int64(try row.int64(1)), .bytes(tag), .bytes(new.tag(of: seal)),
+                    new.signature(of: seal).map { .bytes($0) } ?? .null,
+                ]
             ).only.bool(0)
             if retagged { count += 1 }
         }

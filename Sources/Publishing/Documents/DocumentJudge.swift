@@ -31,7 +31,8 @@ struct DocumentJudge: Sendable {
         let document = stored.document
         let fault = self.ledger.fault
         switch Self.verdict(
-            on: stored, by: self.ledger.view, isHalted: fault != nil, takesLaterForms: fault?.meansUpgrade == true)
+            on: stored, by: self.ledger.view, isHalted: fault != nil, isBehind: self.ledger.unsigned != nil,
+            takesLaterForms: fault?.meansUpgrade == true)
         {
         case .sound: return .serve
         case .ahead: return .wait
@@ -75,9 +76,12 @@ struct DocumentJudge: Sendable {
     /// - Parameters:
     ///   - isHalted: Whether the view no longer advances: then waiting for it is useless, and the content it makes for a
     ///     version is in doubt. A document is judged by its signature alone.
+    ///   - isBehind: Whether the view waits for signatures of events. A document of such an event is judged by its signature
+    ///     alone.
     ///   - takesLaterForms: Whether later programs sign documents with members that this one does not know.
     static func verdict(
-        on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool, takesLaterForms: Bool = false
+        on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool, isBehind: Bool = false,
+        takesLaterForms: Bool = false
     ) -> Verdict {
         let document = stored.document
         let isAhead = document.position > view.head.position
@@ -96,6 +100,7 @@ struct DocumentJudge: Sendable {
         guard document.position <= stored.ledgerEnd else {
             return .contradicts(.shrunk(from: document.position, to: stored.ledgerEnd))
         }
+        if isBehind, isAhead { return .sound }
         let version = view.state.documentVersion(of: document.app) ?? 0
         if document.version == version {
             let made = made ?? view.state.document(of: document.app)?.contentDigest ?? []

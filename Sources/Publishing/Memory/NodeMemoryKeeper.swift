@@ -75,10 +75,11 @@ package actor NodeMemoryKeeper {
         let (documents, isComplete) = self.table.current
         let view = self.ledger.view
         let fault = self.ledger.fault
-        let waits = fault?.meansUpgrade == true
-        guard fault == nil || waits else { return }
+        guard fault.map(\.meansUpgrade) ?? true else { return }
+        let isBehind = self.ledger.unsigned != nil && view.head.position < self.written?.position ?? 0
+        let waits = fault != nil || isBehind
         var memory = NodeMemory(of: view, documents: self.written?.documents ?? [:])
-        // A later program may have followed the ledger further before this one was started.
+        // A later program, or this one with more batch keys, may have followed the ledger further before.
         if waits, let written { memory = written }
         if !waits { await self.extendJournal(to: view.head.frontier) }
         // Before the memory states them.

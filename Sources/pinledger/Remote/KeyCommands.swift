@@ -11,7 +11,7 @@ struct KeyCommands: AsyncParsableCommand {
 
             `key rewrap` changes a different key: the key-encryption key that seals secrets in the database.
             """,
-        subcommands: [List.self, Create.self, Activate.self, Retire.self, KeyRewrapCommand.self]
+        subcommands: [List.self, Create.self, Activate.self, Retire.self, KeyRewrapCommand.self, BatchKeyCommand.self]
     )
 
     struct List: AsyncParsableCommand {

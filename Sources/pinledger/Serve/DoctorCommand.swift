@@ -33,6 +33,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func run() async throws {
+        let publicKeys = try BatchKeyCommand.publicKeys(self.options.batchPublicKey)
         var findings: [Finding] = []
         findings.append(self.publicSuffixes())
         let (key, keyFinding) = self.keyFile()
@@ -44,7 +45,11 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             findings += schema
             if let key, !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
                 findings.append(await self.secrets(connection, key))
-                findings.append(await self.ledgerEnd(connection, BatchKey(key)))
+                findings.append(await self.ledgerEnd(connection, try BatchKey(key)))
+            } else if key == nil, !publicKeys.isEmpty,
+                !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail })
+            {
+                findings.append(await self.signedEnd(connection, publicKeys.map(BatchVerifier.init)))
             }
             if !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
                 findings.append(await self.nodes(connection))

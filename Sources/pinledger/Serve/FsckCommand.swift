@@ -57,6 +57,12 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     var kekFile: String?
     @Option(
         help: ArgumentHelp(
+            "Public key, as `pinledger key batch-public-key` prints it: the ledger's end has to be signed with it, which vouches for all events. Repeat it for several. [env: PINLEDGER_BATCH_PUBLIC_KEY]",
+            valueName: "key")
+    )
+    var batchPublicKey: [String] = []
+    @Option(
+        help: ArgumentHelp(
             "How long a document may lag behind a change.", valueName: "seconds")
     )
     var grace: Int64 = 60
@@ -82,7 +88,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         }
         let key = try self.kekFile.map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
-        expectations.key = key.map(BatchKey.init)
+        expectations.key = try key.map(BatchKey.init)
+        expectations.verifiers = try BatchKeyCommand.publicKeys(self.batchPublicKey).map(BatchVerifier.init)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
                 throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)

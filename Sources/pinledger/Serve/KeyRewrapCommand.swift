@@ -15,7 +15,8 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             Opens every sealed secret with the current key-encryption key, seals it with the new one, and checks that \
             the new one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. It also \
             changes what authenticates snapshots and the ledger's end. All of it is one transaction: everything \
-            changes or nothing.
+            changes or nothing. Nodes without the key need the new key's public half before \
+            (`pinledger key batch-public-key`).
 
             The keys themselves stay, so nothing changes for clients. Running nodes continue to serve, and the \
             database takes no more changes from them: restart each node with the new key at once. Then run this \
@@ -96,6 +97,8 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 connectionString: database, applicationName: "pinledger key rewrap", statementTimeout: .seconds(60),
                 lockTimeout: .seconds(10)))
         let isRehearsal = self.dryRun
+        let (oldBatch, newBatch) = (try BatchKey(old), try BatchKey(new))
+        let (oldSnapshot, newSnapshot) = (try SnapshotKey(old), try SnapshotKey(new))
         do {
             // A later program may seal what this one does not know, and would not rewrap.
             if case .upToDate(let later) = try await Migrator().status(on: connection), later > 0 {
@@ -115,9 +118,9 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 let done = Done(
                     secrets: try rewrap.run(on: connection),
                     snapshots: try SnapshotStore.retag(
-                        from: SnapshotKey(old), to: SnapshotKey(new), on: connection),
+                        from: oldSnapshot, to: newSnapshot, on: connection),
                     // Last, because no node appends from here to the commit.
-                    end: try EndRewrap.run(from: BatchKey(old), to: BatchKey(new), on: connection))
+                    end: try EndRewrap.run(from: oldBatch, to: newBatch, on: connection))
                 if isRehearsal { throw Rehearsed(done: done) }
                 return done
             }
@@ -158,19 +161,5 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 again. Keep the old key as long as you keep backups sealed with it.
                 """)
         }
-    }
-}
-
-extension BatchKey {
-    /// The key with which a node with this key-encryption key authenticates batches.
-    init(_ key: KeyEncryptionKey) {
-        self.init(id: key.idBytes, key.authenticator(for: "batch"))
-    }
-}
-
-extension SnapshotKey {
-    /// The key with which a node with this key-encryption key authenticates snapshots.
-    init(_ key: KeyEncryptionKey) {
-        self.init { key.authenticate($0, for: "snapshot") }
     }
 }

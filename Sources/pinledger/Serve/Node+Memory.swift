@@ -92,7 +92,9 @@ extension Node {
             }
             let isStrict = ledger.fault?.contradictsMemory ?? false
             // A damaged database may lack documents too.
-            if ledger.fault != nil { kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents) }
+            if ledger.fault != nil || ledger.unsigned != nil {
+                kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
+            }
             table.remember(memory.documents, isStrict: isStrict)
         } else {
             try self.checkBeginning(ledger)
@@ -119,12 +121,12 @@ extension Node {
     }
 
     /// Why the ledger does not go on from an earlier state; nil where it does, or where the node has halted anyway. A node that
-    /// waits for its upgrade has verified the end by its hashes.
+    /// waits for its upgrade, or for signatures, judges that by the hashes alone.
     private static func fault(
         _ ledger: Ledger, _ pool: PostgresPool, _ position: Int64, _ root: LogHash
     ) async throws -> LedgerFault? {
-        let waits = ledger.fault?.meansUpgrade == true
-        guard ledger.fault == nil || waits else { return nil }
+        let waits = ledger.fault?.meansUpgrade == true || ledger.unsigned != nil
+        guard ledger.fault.map(\.meansUpgrade) ?? true else { return nil }
         let reader = LedgerReader(pool: pool)
         do {
             let head = waits ? try await reader.head() : ledger.view.head
@@ -140,7 +142,7 @@ extension Node {
         _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64, in epoch: Int64?
     ) async throws {
         func isBehind() -> Bool {
-            ledger.fault == nil && ledger.position < position
+            ledger.fault == nil && ledger.endSeen < position
                 && !ledger.view.state.fleet.hasEnded(historyOf: position, in: epoch)
         }
         guard isBehind(), try await LedgerReader(pool: pool).isStandby() else { return }

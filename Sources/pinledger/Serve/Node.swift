@@ -71,7 +71,7 @@ struct Node {
         running.append(.init(service: FileRenewal(files: self.renewedFiles, logger: self.logger)))
         if let writer {
             let housekeeping = Housekeeping(
-                ledger: ledger, pool: pool, snapshotKey: self.snapshotKey,
+                ledger: ledger, pool: pool, snapshotKey: try self.snapshotKey,
                 telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
             let commands = SystemCommands(ledger: ledger, writer: writer, logger: self.logger)
             let warningInterval = Duration.seconds(min(60, self.configuration.probing.interval))
@@ -228,7 +228,7 @@ struct Node {
 
     /// The key that authenticates snapshots, where this node has the key-encryption key.
     private var snapshotKey: SnapshotKey? {
-        self.configuration.keyEncryptionKey.map(SnapshotKey.init)
+        get throws { try self.configuration.keyEncryptionKey.map(SnapshotKey.init) }
     }
 
     /// Everything behind the sockets, caught up with the ledger.
@@ -243,8 +243,12 @@ struct Node {
         let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
         try await clock.measure(pool)
         let now: @Sendable () -> Timestamp = { clock.now }
-        let start = try await SnapshotStore(pool: pool, key: self.snapshotKey, logger: self.logger).load()
-        let ledger = Ledger(view: start.view, key: self.configuration.keyEncryptionKey.map(BatchKey.init))
+        let verifiers = self.configuration.batchPublicKeys.map(BatchVerifier.init)
+        let start = try await SnapshotStore(
+            pool: pool, key: try self.snapshotKey, verifiers: verifiers, logger: self.logger
+        ).load()
+        let ledger = Ledger(
+            view: start.view, key: try self.configuration.keyEncryptionKey.map(BatchKey.init), verifiers: verifiers)
         ledger.hold(pool, logger: self.logger)
         clock.judge(ledger)
         let audit =
@@ -266,11 +270,11 @@ struct Node {
         try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, follower, pool) }
         let (memory, kept) = try await self.recall(ledger, follower, pool, table)
         let published = try await publisher.load(kept)
-        if ledger.fault == nil, published > ledger.position {
+        if ledger.fault == nil, published > ledger.endSeen {
             try await self.haltOnDamage(ledger) {
                 // Other nodes may have recorded and published meanwhile.
                 try await follower.catchUp()
-                let position = ledger.position
+                let position = ledger.endSeen
                 guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
             }
         }
@@ -337,7 +341,15 @@ struct Node {
     /// Reads the ledger to its end. An end that is not authenticated is taken, and authenticated, where the operator has said
     /// that this start trusts the database.
     private func readToEnd(_ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool) async throws {
-        do { try await follower.catchUp() } catch let fault as LedgerFault {
+        do {
+            try await follower.catchUp()
+            guard let unsigned = ledger.unsigned, ledger.position == 0 else { return }
+            throw CommandFailure(
+                "\(unsigned)",
+                advice:
+                    "Give --batch-public-key what `pinledger key batch-public-key` prints for the key-encryption key of the other nodes.",
+                status: .notVerified)
+        } catch let fault as LedgerFault {
             guard case .unauthenticated(_, let end, let defect) = fault else { throw fault }
             guard self.configuration.memory.trustsDatabase else {
                 try await follower.catchUpToAuthenticated()

@@ -36,6 +36,14 @@ struct NodeOptions: ParsableArguments {
     )
     var kekFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "For a node without the key-encryption key: the public key with which the other nodes' batches are signed, as `pinledger key batch-public-key` prints it. The node believes no event without such a signature. Repeat it for several. [env: PINLEDGER_BATCH_PUBLIC_KEY, separated by commas]",
+            valueName: "key"
+        )
+    )
+    var batchPublicKey: [String] = []
+
     @Flag(help: "Serve only: accept no changes and need no private key. [env: PINLEDGER_READ_ONLY=1]")
     var readOnly = false
 
@@ -167,6 +175,8 @@ struct NodeConfiguration: Sendable {
     var listen: ListenAddress
     var adminListen: ListenAddress?
     var keyEncryptionKey: KeyEncryptionKey?
+    /// By whose signatures a node without ``keyEncryptionKey`` follows the ledger; none where it believes what it reads.
+    var batchPublicKeys: [Ed25519PublicKey]
     var requiresSynchronousStandby: Bool
     var isReadOnly: Bool
     /// The number of changes that may wait.
@@ -210,6 +220,7 @@ struct NodeConfiguration: Sendable {
         self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
+        self.batchPublicKeys = try BatchKeyCommand.publicKeys(options.batchPublicKey)
         self.requiresSynchronousStandby =
             options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
         self.writeQueue = try Self.number(

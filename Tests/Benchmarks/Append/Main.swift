@@ -5,6 +5,7 @@ import Logging
 import PinWire
 import Pinning
 import Postgres
+import Secrets
 
 /// Measures the append path: writers that each wait for their command's commit before sending the next, on one or more
 /// nodes that share a database. Prints one line of JSON.
@@ -112,8 +113,7 @@ struct BenchmarkNode {
             connectionString: options.database, applicationName: "pinledger-benchmark-\(number)")
         self.ledger = Ledger(
             key: try options.kekFile.map { file in
-                let kek = try KeyEncryptionKey(text: try PrivateFile.read(file))
-                return BatchKey(id: kek.idBytes, kek.authenticator(for: "batch"))
+                try BatchKey(KeyEncryptionKey(text: try PrivateFile.read(file)))
             })
         var logger = Logger(label: "benchmark") { StreamLogHandler.standardError(label: $0) }
         // Appends are measured, and not the line that a node logs of each change: that costs as much again.

@@ -74,6 +74,7 @@ struct Loader {
                 .int64Array(grown.map(\.value.after)), .int64Array(grown.map(\.value.last)),
                 .textArray([]), .textArray([]), .bytesArray([]), .int64Array([]), .int32Array([]),
                 .bool(true), self.key.map { .bytes($0.mac(of: end)) } ?? .null,
+                self.key?.signature(of: end).map { .bytes($0) } ?? .null,
             ]
         )
         guard try rows.only.text(0) == "appended" else { throw Moved() }
@@ -86,6 +87,6 @@ struct Loader {
     private static let statement = """
         SELECT outcome FROM pinledger.append(
             $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23,
-            $24)
+            $24, $25)
         """
 }

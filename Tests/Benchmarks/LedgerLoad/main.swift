@@ -7,6 +7,7 @@ import Glibc
 import Keys
 import PinWire
 import Postgres
+import Secrets
 
 /// Loads what the options ask for and says what came of it.
 func load(_ options: LoadOptions) async throws -> JSON {
@@ -14,8 +15,7 @@ func load(_ options: LoadOptions) async throws -> JSON {
     let begin = clock.now
     let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: options.database))
     let key = try options.kekFile.map { file in
-        let kek = try KeyEncryptionKey(text: try PrivateFile.read(file))
-        return BatchKey(id: kek.idBytes, kek.authenticator(for: "batch"))
+        try BatchKey(KeyEncryptionKey(text: try PrivateFile.read(file)))
     }
     var loader = Loader(pool: pool, key: key, start: options.start)
     try await loader.readExisting()

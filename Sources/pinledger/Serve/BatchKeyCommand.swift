@@ -1,0 +1,52 @@
+import ArgumentParser
+import EventStore
+import Keys
+import PinWire
+import Secrets
+
+/// Prints the public key that verifies the signatures of batches.
+struct BatchKeyCommand: AsyncParsableCommand, HoldsKeys {
+    static let configuration = CommandConfiguration(
+        commandName: "batch-public-key",
+        abstract: "Print the public key with which batches of events are verified.",
+        discussion: """
+            pinledger key batch-public-key --kek-file kek
+
+            Nodes with the key-encryption key sign each batch of events that they record, with a key derived from it. Give the \
+            public key to nodes without it, `--batch-public-key`, and to auditors, for `pinledger fsck`: the database's \
+            password is not enough to sign. It changes with the key-encryption key: add the new one to those nodes before you \
+            change that; take the old one away once changes are recorded with the new key.
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp("File with the key-encryption key. [env: PINLEDGER_KEK_FILE]", valueName: "file"))
+    var kekFile: String?
+
+    func run() async throws {
+        guard let file = self.kekFile ?? Environment["PINLEDGER_KEK_FILE"] else {
+            throw CommandFailure(
+                "no key-encryption key is given", advice: "Give --kek-file or set PINLEDGER_KEK_FILE.",
+                status: .usage)
+        }
+        let key = try NodeConfiguration.readKey(file).batchSigningKey()
+        Console.print(Base64URL.encode(key.publicKey.bytes))
+    }
+
+    /// Reads public keys as this command prints them, of an option or else of PINLEDGER_BATCH_PUBLIC_KEY.
+    static func publicKeys(_ option: [String]) throws -> [Ed25519PublicKey] {
+        let texts =
+            option.isEmpty
+            ? (Environment["PINLEDGER_BATCH_PUBLIC_KEY"] ?? "").split(separator: ",").map {
+                String($0.drop { $0 == " " })
+            } : option
+        return try texts.map { text in
+            guard let bytes = Base64URL.decode(text), let key = Ed25519PublicKey(bytes) else {
+                throw CommandFailure(
+                    "\(text) is not a batch public key",
+                    advice: "Give the 43 characters that `pinledger key batch-public-key` prints.", status: .usage)
+            }
+            return key
+        }
+    }
+}
