@@ -9,15 +9,17 @@ import Testing
 @Suite(.database, .timeLimit(.minutes(60)))
 struct HistoryTests {
     private static func pages(
-        _ reader: LedgerReader, _ filter: LedgerReader.Filter, ascending: Bool, limit: Int
+        _ reader: LedgerReader, _ filter: LedgerReader.Filter, ascending: Bool, limit: Int,
+        width: Int64 = LedgerReader.searchWidthOfPage
     ) async throws -> [[Int64]] {
         var pages: [[Int64]] = []
         var boundary: Int64?
         while true {
-            let page = try await reader.history(filter, from: boundary, ascending: ascending, limit: limit)
+            let page = try await reader.history(
+                filter, from: boundary, ascending: ascending, limit: limit, width: width)
             pages.append(page.entries.map(\.entry.position))
-            guard page.hasMore else { return pages }
-            boundary = page.entries.last?.entry.position
+            guard let next = page.next else { return pages }
+            boundary = next
         }
     }
 
@@ -68,6 +70,46 @@ struct HistoryTests {
                     #expect(forward.dropLast().allSatisfy { $0.count == limit })
                     let backward = try await Self.pages(reader, filter, ascending: false, limit: limit)
                     #expect(backward.flatMap(\.self) == expected.reversed())
+                }
+            }
+        }
+    }
+
+    @Test func `a text is found anywhere in an event, by looking at a part of the history for each page`() async throws
+    {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.create(app, hosts: 1))
+            for number in 0..<40 {
+                let name = number % 10 == 3 ? "The Café \"\(number)\"" : "n\(number)"
+                _ = try await node.writer.execute(try Sample.rename(app, name))
+            }
+            let reader = LedgerReader(pool: node.pool)
+            let all = try await reader.entries(at: 0..<1000, limit: 1000)
+            let renamed = try #require(all.last?.entry.event.type)
+            for text in ["the café", "THE CAF", #"\"13\""#, "n39", app.text, "nowhere", "\u{0}"] {
+                let expected = all.filter {
+                    String(decoding: $0.bytes, as: UTF8.self).lowercased().contains(text.lowercased())
+                }.map(\.entry.position)
+                #expect(["nowhere", "\u{0}"].contains(text) == expected.isEmpty)
+                var filter = LedgerReader.Filter()
+                filter.text = Array(text.utf8)
+                for types in [[], [renamed]] {
+                    filter.types = types
+                    let wanted = types.isEmpty ? expected : expected.filter { all[Int($0)].entry.event.type == renamed }
+                    for stream in [nil, StreamID.app(app)] {
+                        filter.stream = stream
+                        for (limit, width) in [(100, 50_000), (1, 7), (100, 7), (3, 1), (2, 10)] as [(Int, Int64)] {
+                            let forward = try await Self.pages(
+                                reader, filter, ascending: true, limit: limit, width: width)
+                            #expect(forward.flatMap(\.self) == wanted)
+                            #expect(forward.allSatisfy { $0.count <= limit })
+                            let backward = try await Self.pages(
+                                reader, filter, ascending: false, limit: limit, width: width)
+                            #expect(backward.flatMap(\.self) == wanted.reversed())
+                        }
+                    }
                 }
             }
         }

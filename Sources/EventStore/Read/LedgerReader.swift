@@ -223,6 +223,8 @@ package struct LedgerReader: Sendable {
         package var until: Timestamp?
         /// Only events behind this position.
         package var after: Int64?
+        /// Only events whose recorded text holds these bytes; letters of ASCII match whether large or small.
+        package var text: [UInt8]?
 
         package init() {}
     }
@@ -230,14 +232,20 @@ package struct LedgerReader: Sendable {
     /// A page of history.
     package struct Page: Sendable {
         package var entries: [Stored]
-        /// Whether more follow in the direction of reading.
-        package var hasMore: Bool
+        /// The boundary from which to read on, where more may follow; nil at the end.
+        package var next: Int64?
     }
+
+    /// How many events a search for a text looks at for one page.
+    package static let searchWidthOfPage: Int64 = 50_000
 
     /// Events that pass `filter`, from `boundary` (exclusive; nil for the end at which reading starts), newest first
     /// unless `ascending`.
+    ///
+    /// - Parameter width: How many events that pass the rest of the filter a search for a text looks at. Then the page ends, with
+    ///   however few events, and says where to go on: no index helps with texts, and each page costs about the same.
     package func history(
-        _ filter: Filter, from boundary: Int64?, ascending: Bool, limit: Int
+        _ filter: Filter, from boundary: Int64?, ascending: Bool, limit: Int, width: Int64 = Self.searchWidthOfPage
     ) async throws -> Page {
         var conditions: [String] = []
         var parameters: [PostgresValue] = []
@@ -252,15 +260,28 @@ package struct LedgerReader: Sendable {
         if let until = filter.until { add("position < ?", .int64(try await self.position(at: until))) }
         if let after = filter.after { add("position > ?", .int64(after)) }
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
-        parameters.append(.int64(Int64(limit) + 1))
         // Within a stream, versions stand in the order of positions, and there is an index on them.
-        let order = filter.stream == nil ? "position" : "stream_version"
+        let order = (filter.stream == nil ? "position" : "stream_version") + (ascending ? " ASC" : " DESC")
+        func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
+        var last: Int64?
+        if let text = filter.text {
+            last = try await self.pool.read(
+                "SELECT position FROM pinledger.event \(clause()) ORDER BY \(order) LIMIT 1 OFFSET $\(parameters.count + 1)",
+                parameters + [.int64(width - 1)]
+            ).first?.int64(0)
+            if let last { add(ascending ? "position <= ?" : "position >= ?", .int64(last)) }
+            // Bytes outside of ASCII are written as numbers here, so that nothing that stands in a row makes this fail.
+            add(
+                #"strpos(lower(encode(entry, 'escape') COLLATE "C"), lower(encode(?, 'escape') COLLATE "C")) > 0"#,
+                .bytes(text))
+        }
+        parameters.append(.int64(Int64(limit) + 1))
         let sql = """
-            SELECT position, entry, leaf_hash FROM pinledger.event
-            \(conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND "))
-            ORDER BY \(order) \(ascending ? "ASC" : "DESC") LIMIT $\(parameters.count)
+            SELECT position, entry, leaf_hash FROM pinledger.event \(clause())
+            ORDER BY \(order) LIMIT $\(parameters.count)
             """
         let found = try Self.stored(try await self.pool.read(sql, parameters))
-        return Page(entries: Array(found.prefix(limit)), hasMore: found.count > limit)
+        let entries = Array(found.prefix(limit))
+        return Page(entries: entries, next: found.count > limit ? entries.last?.entry.position : last)
     }
 }

@@ -7,9 +7,13 @@ struct HistoryCommand: AsyncParsableCommand {
         discussion: """
             pinledger history com.example.app --since 7d
             pinledger history --type 'kill-switch.*' --actor ci
+            pinledger history --search r4nd0mPinHash= --since 90d
 
             POSITION is the number of events before an event: `pinledger explain APP --position 42` explains the state \
             before event 42, `--event 42` the state right after it.
+
+            --search looks at the whole recorded event: pins, hosts, names, reasons and request ids. It reads every event that \
+            the other options leave, so give --since for a long history.
             """
     )
     @Argument(help: "Show only this app.") var app: String?
@@ -22,6 +26,11 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: "Show only events of this actor: its id, or the name of its token.") var actor: String?
     @Option(help: "Show only events since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
     @Option(help: "Show only events before this time, written like --since.") var until: String?
+    @Option(
+        help: ArgumentHelp(
+            "Show only events that hold this text anywhere: a pin, a host, a word of a reason, a request id. Capital letters make no difference.",
+            valueName: "text"))
+    var search: String?
     @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50
     @Flag(help: "Show the oldest first.") var oldest = false
     @OptionGroup var remote: RemoteOptions
@@ -38,6 +47,7 @@ struct HistoryCommand: AsyncParsableCommand {
             let actor = try await self.actorID(client)
             var query = [
                 ("stream", self.stream), ("type", self.type), ("actor", actor), ("since", since), ("until", until),
+                ("search", self.search),
             ]
             .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
             if self.oldest { query.append("order=oldest") }

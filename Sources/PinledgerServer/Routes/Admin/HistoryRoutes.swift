@@ -9,7 +9,7 @@ import Publishing
 /// The history of an app and of the whole ledger.
 struct HistoryRoutes: Sendable {
     let services: Services
-    private static let query = ["type", "actor", "since", "until", "after", "order", "limit", "cursor"]
+    private static let query = ["type", "actor", "since", "until", "after", "search", "order", "limit", "cursor"]
 
     init(services: Services) {
         self.services = services
@@ -63,6 +63,13 @@ struct HistoryRoutes: Sendable {
         filter.since = try exchange.time("since")
         filter.until = try exchange.time("until")
         filter.after = try exchange.number("after", in: 0...JSON.largestInteger)
+        filter.text = try exchange.query["search"].map { text in
+            guard (1...256).contains(text.utf8.count) else {
+                throw Problem(.malformedRequest, "The query parameter search must be a text of 1 to 256 bytes.")
+            }
+            // As it is written in an event.
+            return Array(JSON.string(text).canonicalText.utf8.dropFirst().dropLast())
+        }
         let ascending: Bool
         switch exchange.query["order"] {
         case nil, "newest": ascending = false
@@ -87,8 +94,8 @@ struct HistoryRoutes: Sendable {
         }
         body.writeString("]")
         var headers: HTTPFields = [.contentType: "application/json", .cacheControl: "no-store"]
-        if page.hasMore, let last = page.entries.last {
-            let next = Cursor.text(String(last.entry.position), list: path, filter: fingerprint)
+        if let boundary = page.next {
+            let next = Cursor.text(String(boundary), list: path, filter: fingerprint)
             body.writeString(",\"next_cursor\":\"\(next)\"")
             var query = names.compactMap { name in exchange.query[name].map { "\(name)=\(Self.escaped($0))" } }
             query += ["limit=\(limit)", "cursor=\(next)"]
