@@ -115,8 +115,12 @@ extension LogLine {
                 .warning,
                 "no batch key that this node knows has signed the newest events; the node goes on without them, and refuses tokens",
                 advice:
-                    "If the key-encryption key was changed: give the node --batch-public-key for the new one too. Otherwise run `pinledger doctor` on a node with the key-encryption key: it halts where it did not record the events."
+                    "If the key-encryption key was changed: give the node --batch-public-key for the new one too. Otherwise run `pinledger doctor` on a node with the key-encryption key: such a node halts at events that no node has recorded. Where it is well, record any change through it: that signs everything before."
             )
+        case .endSigned:
+            .init(
+                .notice, "the ledger's end is signed again; the node has taken in everything and accepts tokens",
+                advice: "Nothing.")
         case .standbyBehind:
             .init(
                 .warning, "the database is a standby and behind what this node remembers; the node waits for it",

@@ -35,6 +35,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case historyRestored = "history_restored"
     case memoryNotKept = "memory_not_kept"
     case endUnsigned = "end_unsigned"
+    case endSigned = "end_signed"
     case standbyBehind = "standby_behind"
     case nodeNotReported = "node_not_reported"
     case levelNotRaised = "level_not_raised"

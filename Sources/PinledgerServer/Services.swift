@@ -93,8 +93,10 @@ package struct Services: Sendable {
         return self.ledger.database.writeFailure
     }
 
-    /// Whether everyone may read the log. A node that has stopped following the ledger cannot tell: it may have been closed since.
-    var isLogPublic: Bool { self.ledger.fault == nil && self.ledger.view.state.log.isPublic }
+    /// Whether everyone may read the log. A node that is not at the ledger's end cannot tell: it may have been closed since.
+    var isLogPublic: Bool {
+        self.ledger.fault == nil && self.ledger.unsigned == nil && self.ledger.view.state.log.isPublic
+    }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool) }
 

@@ -101,10 +101,11 @@ def test_a_node_without_the_key_believes_no_event_that_a_login_has_made(database
         for each in (reading, starting):
             # Neither the forged token nor any other is taken: one of those may have been revoked by what is not believed.
             refused = API(each.port, text).get("/v1/apps")
-            assert (refused.status, refused.json["type"]) == (503, "/problems/halted"), str(refused)
+            assert (refused.status, refused.json["type"]) == (503, "/problems/events_unsigned"), str(refused)
             assert "batch key" in refused.json["detail"]
             assert each.payload(APP)["version"] == version
             assert each.get("/readyz").status == 200
+            assert each.get("/client/v1/jwks.json").status == 200
         # What the harness must see: a node that is given no key believes the event.
         believing, fooled = database.serve("--read-only")
         nodes.append(believing)

@@ -1,10 +1,11 @@
-import EventStore
 import Fixtures
 import PinWire
 import Pinning
 import Postgres
 import Testing
 import TransparencyLog
+
+@testable import EventStore
 
 /// How a node without the key-encryption key follows the signatures of batches.
 @Suite(.database, .timeLimit(.minutes(60)))
@@ -184,7 +185,7 @@ struct BatchSignatureTests {
         #expect(try await Self.findings(database, Self.first.verifier).map(\.code) == [.signatureWrong])
     }
 
-    @Test func `the last signature is found among many events and many wrong signatures`() async throws {
+    @Test func `the last signature is found among many wrong ones, and tokens are refused before it is`() async throws {
         let database = try TestDatabase.current
         let app = try Sample.app()
         try await Self.record(app, "Signed", on: database, with: Self.first.key)
@@ -193,9 +194,59 @@ struct BatchSignatureTests {
             for number in 0..<250 { _ = try await node.writer.execute(try Sample.rename(app, "Name \(number)")) }
         }
         try await TestNode.run(on: database, Self.reading(Self.first.verifier)) { node in
+            // Each call looks at a limited number.
+            try await node.follower.catchUp()
+            #expect(node.ledger.position == 0 && !node.ledger.hasSearched)
+            #expect(node.ledger.partialFault == .unsigned(from: 0, to: 252))
             try await node.follower.catchUp()
             #expect(node.ledger.view.state.apps[app]?.displayName == "Signed")
+            #expect(node.ledger.partialFault == .unsigned(from: 2, to: 252))
+            try await node.follower.catchUp()
+            #expect(node.ledger.hasSearched)
         }
+    }
+
+    @Test func `an unsigned end that is lost later is missed`() async throws {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        try await Self.record(app, "Signed", on: database, with: Self.first.key)
+        try await TestNode.run(on: database, Self.reading(Self.first.verifier)) { node in
+            try await node.follower.catchUp()
+            let head = try await database.query("SELECT frontier FROM pinledger.head").only.bytes(0)
+            try await Self.record(app, "Unsigned", on: database, with: Self.second.key)
+            try await node.follower.catchUp()
+            // As after a failover that lost it: the node has nothing of the event, and knows that it was there.
+            try await database.connect().execute(
+                script: """
+                    ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+                    ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+                    DELETE FROM pinledger.event WHERE position = 2;
+                    UPDATE pinledger.head SET next_position = 2, frontier = '\\x\(Hex.encode(head))';
+                    """)
+            await #expect(throws: LedgerFault.shrunk(from: 3, to: 2)) { try await node.follower.catchUp() }
+            #expect(node.ledger.partialFault == .unsigned(from: 2, to: 3))
+        }
+    }
+
+    @Test func `a search for signatures goes on where it stopped, and never looks twice`() {
+        var tail = UnsignedTail(end: 100)
+        #expect(tail.unsearched(from: 10) == 10..<100)
+        tail.note(searched: 60..<100)
+        #expect(tail.unsearched(from: 10) == 10..<60)
+        // New events come first.
+        tail.end = 120
+        #expect(tail.unsearched(from: 10) == 100..<120)
+        tail.note(searched: 100..<120)
+        #expect(tail.unsearched(from: 10) == 10..<60)
+        tail.note(searched: 10..<60)
+        #expect(tail.unsearched(from: 10) == nil)
+        // More of them than one call looks at.
+        tail.end = 200
+        tail.note(searched: 150..<200)
+        #expect(tail.unsearched(from: 10) == 10..<150)
+        // The view went on meanwhile.
+        #expect(tail.unsearched(from: 150) == nil)
+        #expect(tail.unsearched(from: 170) == nil)
     }
 
     @Test func `a node without the key starts from a snapshot that is signed, and from no other`() async throws {

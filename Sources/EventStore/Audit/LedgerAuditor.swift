@@ -99,6 +99,8 @@ package struct LedgerAuditor: Sendable {
         fileprivate let guards: [LedgerFinding]
         /// The signature that is stored with the last event.
         fileprivate let signature: [UInt8]?
+        /// Whether a MAC is stored with it.
+        fileprivate let hasMAC: Bool
     }
 
     private enum Page: Sendable {
@@ -135,7 +137,12 @@ package struct LedgerAuditor: Sendable {
         }
         guard let check, let beginning, let ending else { throw CancellationError() }
         var outcome = Self.outcome(of: check, beginning, ending)
-        if let finding = self.unsigned(check, ending) { outcome.findings.add(finding) }
+        // Where MACs are wrong, they say more.
+        if !outcome.findings.kept.contains(where: { $0.code == .macWrong }),
+            let finding = self.unsigned(check, ending)
+        {
+            outcome.findings.add(finding)
+        }
         return (outcome, answer)
     }
 
@@ -160,6 +167,9 @@ package struct LedgerAuditor: Sendable {
             batch: Int(BulkReader.pageSize)
         ) { try send(.events($0)) }
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
+        let last = try connection.query(
+            "SELECT signature, mac IS NOT NULL FROM pinledger.event WHERE position = $1", [.int64(end &- 1)]
+        ).first
         try send(
             .ending(
                 Ending(
@@ -167,7 +177,7 @@ package struct LedgerAuditor: Sendable {
                         LedgerCheck.StreamRow(
                             name: try $0.text(0), version: try $0.int64(1), lastPosition: try $0.int64(2))
                     }, guards: try self.guards(connection),
-                    signature: try LedgerReader.signature(before: end, on: connection))))
+                    signature: try last?.optionalBytes(0), hasMAC: try last?.bool(1) ?? false)))
     }
 
     /// What is wrong with the signature of the ledger's end, by the events as they are; nil where nothing is, or none is asked for.
@@ -176,10 +186,9 @@ package struct LedgerAuditor: Sendable {
         guard let frontier = check.frontier, frontier.size > 0, !self.expectations.verifiers.isEmpty else { return nil }
         let end = Head(
             position: Int64(frontier.size), frontier: frontier, lastTime: Timestamp(microseconds: 0))
-        let defects = self.expectations.verifiers.map { $0.defect(of: ending.signature, beside: end) }
-        guard !defects.contains(nil),
-            let defect = defects.compactMap(\.self).first(where: { $0 == .wrong }) ?? defects[0]
-        else { return nil }
+        guard let defect = self.expectations.verifiers.defect(of: ending.signature, beside: end) else { return nil }
+        // The end of a ledger that got its key, or another one, since its last event is signed with the next.
+        if self.expectations.key != nil, defect == .otherKey || !ending.hasMAC { return nil }
         return LedgerFinding(
             .signatureWrong, at: end.position - 1, of: "event",
             "the ledger's end, after \(end.position) events, is not signed with a batch key that is given: \(defect)")

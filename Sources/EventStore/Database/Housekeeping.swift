@@ -99,8 +99,9 @@ package struct Housekeeping: Sendable {
     /// Stores a snapshot if one is due. It counts from the newest stored one, whichever node made it.
     package func keepSnapshot() async throws {
         let view = self.ledger.view
-        // No node may start from a ledger with a fault.
-        guard self.ledger.fault == nil, view.head.position >= self.cadence.fewEvents else { return }
+        // No node may start from a ledger with a fault; and where others have the key, theirs are the ones to start from.
+        guard self.ledger.fault == nil, self.ledger.refusal != .noKey, view.head.position >= self.cadence.fewEvents
+        else { return }
         guard self.cadence.isDue(at: view.head.position, newest: try await self.snapshots.newest()) else { return }
         try await self.snapshots.store(view)
     }

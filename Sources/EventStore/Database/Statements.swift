@@ -82,10 +82,12 @@ enum Statements {
         WHERE position >= $1 AND position < $2 AND substr(mac, 1, 8) = $3 ORDER BY position DESC LIMIT $4
         """
     static let signature: PreparedStatement = "SELECT signature FROM pinledger.event WHERE position = $1"
-    /// The last batches that end at positions [$1, $2) with a signature by one of the keys $3, at most $4.
+    /// The events at positions [$1, $2) with a signature by one of the keys $3, the last first, and the very last event whatever it
+    /// has; at most $4.
     static let signedEnds: PreparedStatement = """
         SELECT position, recorded_at, signature FROM pinledger.event
-        WHERE position >= $1 AND position < $2 AND substr(signature, 1, 8) = ANY($3) ORDER BY position DESC LIMIT $4
+        WHERE position >= $1 AND position < $2 AND (substr(signature, 1, 8) = ANY($3) OR position = $2 - 1)
+        ORDER BY position DESC LIMIT $4
         """
     static let leafHash: PreparedStatement = "SELECT leaf_hash, recorded_at FROM pinledger.event WHERE position = $1"
     static let leafHashes: PreparedStatement = """

@@ -96,3 +96,12 @@ package struct BatchVerifier: Sendable {
 
     static func id(of publicKey: [UInt8]) -> [UInt8] { Array(sha256(publicKey).prefix(8)) }
 }
+
+extension [BatchVerifier] {
+    /// What is wrong with a signature of the ledger's end by any of these keys; nil where nothing is, or there are none.
+    package func defect(of signature: [UInt8]?, beside end: Head) -> BatchVerifier.Defect? {
+        let defects = self.map { $0.defect(of: signature, beside: end) }
+        guard !defects.contains(nil) else { return nil }
+        return defects.contains(.wrong) ? .wrong : defects.first ?? nil
+    }
+}

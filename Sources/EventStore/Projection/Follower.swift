@@ -111,20 +111,34 @@ package struct Follower: Sendable {
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
     package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws {
         let end = try await self.reader.end()
-        var head = isTrusting ? end.head : try self.ledger.authenticated(end)
-        let start = self.ledger.view.head
-        if head.position < start.position {
+        let head = isTrusting ? end.head : try self.ledger.authenticated(end)
+        let known = self.ledger.endSeen
+        if head.position < known {
             // The writer may have brought the view forward since the head was read.
             let now = try await self.reader.head()
-            guard now.position >= start.position else {
+            guard now.position >= known else {
                 // What the node knows came from another server, which a standby follows with a delay.
                 if try await self.reader.isStandby() { return }
-                throw LedgerFault.shrunk(from: start.position, to: now.position)
+                throw LedgerFault.shrunk(from: known, to: now.position)
             }
             return
         }
-        if confirms, start.position < head.position { try await self.confirm() }
-        let isSigned = try await self.boundBySignature(&head)
+        if confirms, self.ledger.position < head.position { try await self.confirm() }
+        guard try await self.isSigned(head) else {
+            if let signed = try await self.lastSignedEnd() { try await self.take(signed) }
+            return
+        }
+        try await self.take(head)
+        guard self.ledger.fault == nil else { return }
+        let now = self.ledger.view.head
+        if now.position == head.position { try head.check(now) }
+        let wasUnsigned = self.ledger.unsigned != nil
+        self.ledger.noteEnd()
+        if wasUnsigned { self.logger.log(.endSigned, ["position": "\(head.position)"]) }
+    }
+
+    /// Takes in everything before `head`.
+    private func take(_ head: Head) async throws {
         while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
@@ -134,28 +148,27 @@ package struct Follower: Sendable {
             if let fault, isTaken { throw fault }
             try Task.checkCancellation()
         }
-        guard self.ledger.fault == nil else { return }
-        let now = self.ledger.view.head
-        if now.position == head.position { try head.check(now) }
-        if isSigned {
-            self.ledger.noteEnd()
-        } else if self.ledger.noteUnsigned(through: end.head.position) {
-            self.logger.log(.endUnsigned, ["fault": "\(self.ledger.unsigned.map { "\($0)" } ?? "")"])
-        }
     }
 
-    /// Takes the ledger's end back to the last one that is signed, on a node that follows signatures.
-    ///
-    /// - Returns: Whether the end itself is: the view is the whole ledger there.
-    private func boundBySignature(_ head: inout Head) async throws -> Bool {
-        let (verifiers, view) = (self.ledger.verifiers, self.ledger.view.head)
-        guard !verifiers.isEmpty, head.position > view.position else { return true }
-        let end = head.position
-        let isNew = self.ledger.unsearched < end
-        let signed =
-            isNew ? try await self.reader.signedEnd(at: self.ledger.unsearched..<end, by: verifiers) : nil
-        head = signed ?? view
-        return head.position == end
+    /// Whether the ledger's end may be taken in for the signature beside it: on a node that follows signatures, only with a right
+    /// one. Where it may not, the node says so from now on.
+    private func isSigned(_ end: Head) async throws -> Bool {
+        let verifiers = self.ledger.verifiers
+        guard !verifiers.isEmpty, end.position > self.ledger.position,
+            verifiers.defect(of: try await self.reader.signature(before: end.position), beside: end) != nil
+        else { return true }
+        if self.ledger.noteUnsigned(through: end.position), let fault = self.ledger.unsigned {
+            self.logger.log(.endUnsigned, ["fault": "\(fault)"])
+        }
+        return false
+    }
+
+    /// The last signed end behind the view; nil where none was found yet.
+    private func lastSignedEnd() async throws -> Head? {
+        guard let positions = self.ledger.unsearched else { return nil }
+        let (end, searched) = try await self.reader.signedEnd(at: positions, by: self.ledger.verifiers)
+        self.ledger.noteSearched(searched)
+        return end
     }
 
     /// Waits until a synchronous standby has everything that was visible before.

@@ -42,10 +42,13 @@ package final class Ledger: Sendable {
         var writingEnd: Int64 = 0
         var fault: LedgerFault?
         var isComplete = false
-        /// Why the view is not at the ledger's end, on a node that follows signatures.
-        var unsigned: LedgerFault?
-        /// Up to where signatures were looked for in vain, and when.
-        var searched: (end: Int64, at: ContinuousClock.Instant)?
+        /// The events behind the view that wait for a signature, on a node that follows those.
+        var tail: UnsignedTail?
+        var partialFault: LedgerFault? {
+            guard let fault else { return nil }
+            return self.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? nil : fault
+        }
+        var unsigned: LedgerFault? { self.tail.map { .unsigned(from: self.view.head.position, to: $0.end) } }
         var suspension: String?
         /// Other nodes authenticate what they append, and this node has no key.
         var isKeyMissing = false
@@ -99,11 +102,12 @@ package final class Ledger: Sendable {
     /// missing. Tokens and pins that were revoked there would be alive. Nil where the node did read the whole ledger, or still
     /// does.
     package var partialFault: LedgerFault? {
-        self.content.withLock { content in
-            guard let fault = content.fault else { return content.unsigned }
-            return content.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? content.unsigned : fault
-        }
+        self.content.withLock { content in content.partialFault ?? content.unsigned }
     }
+
+    /// As ``partialFault``, of a node that has halted: one that waits for signatures has everything that any node is known to have
+    /// recorded.
+    package var partialHalt: LedgerFault? { self.content.withLock { $0.partialFault } }
 
     /// Why nothing may be signed or recorded through this node for now; it still reads and serves.
     package var suspension: String? { self.content.withLock { $0.suspension } }
@@ -144,8 +148,8 @@ package final class Ledger: Sendable {
     func noteEnd() {
         self.content.withLock { content in
             content.isComplete = true
-            guard content.unsigned != nil else { return }
-            content.unsigned = nil
+            guard content.tail != nil else { return }
+            content.tail = nil
             self.changes.add(1, ordering: .releasing)
         }
     }
@@ -158,34 +162,33 @@ package final class Ledger: Sendable {
     /// - Returns: Whether it did not before.
     func noteUnsigned(through end: Int64) -> Bool {
         self.content.withLock { content in
-            let (before, now) = (content.unsigned, LedgerFault.unsigned(from: content.view.head.position, to: end))
-            if content.searched.map({ $0.end < end || $0.at + Self.searchPeriod < .now }) ?? true {
-                content.searched = (end, .now)
+            guard content.tail?.end != end else { return false }
+            defer { self.changes.add(1, ordering: .releasing) }
+            guard content.tail == nil else {
+                content.tail?.end = end
+                return false
             }
-            guard before != now else { return false }
-            content.unsigned = now
-            self.changes.add(1, ordering: .releasing)
-            return before == nil
+            content.tail = UnsignedTail(end: end)
+            return true
         }
     }
 
-    /// The position from which signatures are to be looked for. Those that were looked at already are looked at again from time
-    /// to time: a standby that answered may have lacked some.
-    var unsearched: Int64 {
-        self.content.withLock { content in
-            let position = content.view.head.position
-            guard let searched = content.searched, searched.at + Self.searchPeriod > .now else { return position }
-            return max(position, searched.end)
-        }
+    /// The positions of events among which to look for signatures next; nil where all were looked at.
+    var unsearched: Range<Int64>? {
+        self.content.withLock { content in content.tail?.unsearched(from: content.view.head.position) }
     }
 
-    private static let searchPeriod = Duration.seconds(10)
+    /// Records that the events at these positions end no batch that is signed with a known key.
+    func noteSearched(_ positions: Range<Int64>) {
+        self.content.withLock { $0.tail?.note(searched: positions) }
+    }
+
+    /// Whether there is no other signed end than the view's, so far as this node has seen.
+    package var hasSearched: Bool { self.unsearched == nil }
 
     /// The number of events in the database, so far as this node has seen, those included that it waits to see signed.
     package var endSeen: Int64 {
-        self.content.withLock { content in
-            if case .unsigned(_, let end) = content.unsigned { end } else { content.view.head.position }
-        }
+        self.content.withLock { max($0.view.head.position, $0.tail?.end ?? 0) }
     }
 
     /// Stops following permanently: the last verified view stays. Tasks that wait for the ledger to grow are woken,

@@ -56,7 +56,8 @@ package struct LedgerView: Sendable {
     }
 }
 
-/// A mismatch at which a node stops following the ledger: it keeps serving what it last verified and needs a person.
+/// A mismatch at which a node stops following the ledger: it keeps serving what it last verified and needs a person. All but
+/// ``unsigned(from:to:)``, which ends by itself.
 package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case position(expected: Int64, found: Int64)
     case streamVersion(position: Int64)

@@ -68,13 +68,6 @@ package struct LedgerReader: Sendable {
         try StoredEnd(try connection.query(Statements.head))
     }
 
-    /// The signature that is stored with the last event before an end of the ledger; nil for none.
-    package static func signature(
-        before end: Int64, on connection: isolated PostgresConnection
-    ) throws -> [UInt8]? {
-        try connection.query(Statements.signature.sql, [.int64(end - 1)]).first?.optionalBytes(0)
-    }
-
     /// The ends of batches at `positions` whose MACs name a key, the last first: as the stored hashes make them.
     func macs(at positions: Range<Int64>, of key: BatchKey, limit: Int) async throws -> [StoredEnd] {
         let rows = try await self.pool.read(
@@ -85,9 +78,7 @@ package struct LedgerReader: Sendable {
         var ends: [StoredEnd] = []
         for row in rows {
             let position = try row.natural(0) + 1
-            guard let size = UInt64(exactly: position), let frontier = try? await self.frontier(at: size) else {
-                continue
-            }
+            guard let frontier = try await self.knownFrontier(at: position) else { continue }
             let time = Timestamp(microseconds: try row.timestamp(1))
             ends.append(
                 StoredEnd(
@@ -96,45 +87,18 @@ package struct LedgerReader: Sendable {
         return ends
     }
 
-    /// The last end of the ledger at `positions` that one of `verifiers` shows to be signed, as the stored hashes make it;
-    /// nil for none.
-    func signedEnd(at positions: Range<Int64>, by verifiers: [BatchVerifier]) async throws -> Head? {
-        let ids = PostgresValue.bytesArray(verifiers.map(\.id))
-        var bound = positions.upperBound
-        while bound > positions.lowerBound {
-            // A part at a time, so that no statement reads the whole ledger.
-            let start = max(positions.lowerBound, bound - Self.searchWidth)
-            var limit: Int64 = 1
-            while bound > start {
-                let rows = try await self.pool.read(
-                    Statements.signedEnds.sql, [.int64(start), .int64(bound), ids, .int64(limit)])
-                for row in rows {
-                    let position = try row.natural(0) + 1
-                    guard let size = UInt64(exactly: position), let frontier = try? await self.frontier(at: size)
-                    else { continue }
-                    let end = Head(
-                        position: position, frontier: frontier,
-                        lastTime: Timestamp(microseconds: try row.timestamp(1)))
-                    let signature = try row.bytes(2)
-                    if verifiers.contains(where: { $0.defect(of: signature, beside: end) == nil }) { return end }
-                }
-                bound = rows.count < limit ? start : try rows[rows.count - 1].natural(0)
-                limit = Self.searchLimit
-            }
-        }
-        return nil
-    }
-
-    /// The number of events among which one statement looks for signatures.
-    private static let searchWidth: Int64 = 65_536
-    private static let searchLimit: Int64 = 100
-
     /// The right edge of the ledger's tree as it was at `size`, by the stored hashes.
     func frontier(at size: UInt64) async throws -> MerkleFrontier {
         let plan = try MerkleFrontier.plan(size: size)
         var stored: [[LogHash]] = []
         for range in plan.ranges { stored.append(try await self.hashes(range)) }
         return try MerkleFrontier(size: size, plan: plan, stored: stored)
+    }
+
+    /// The same; nil where the stored hashes are not those of a tree of that size.
+    func knownFrontier(at position: Int64) async throws -> MerkleFrontier? {
+        guard let size = UInt64(exactly: position) else { return nil }
+        do { return try await self.frontier(at: size) } catch is LogError { return nil }
     }
 
     /// Authenticates the ledger's end with the node's key whatever MAC it has: for an operator who trusts what the database

@@ -84,7 +84,13 @@ extension Problem {
     }
 
     init(_ fault: LedgerFault) {
-        self.init(fault.meansUpgrade ? .upgradeNeeded : .halted, "\(fault).")
+        let type: ProblemType =
+            switch fault {
+            case .needsUpgrade: .upgradeNeeded
+            case .unsigned: .eventsUnsigned
+            default: .halted
+            }
+        self.init(type, "\(fault).")
     }
 
     init(_ refusal: Refusal) {

@@ -107,6 +107,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case outcomeUnknown = "outcome_unknown"
     case halted = "halted"
     case upgradeNeeded = "upgrade_needed"
+    case eventsUnsigned = "events_unsigned"
     case internalError = "internal_error"
 
     /// Status, title, and what to do next.
@@ -479,6 +480,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .serviceUnavailable, "This node has stopped following the ledger",
                 "The ledger in the database is not the one this node knows. Investigate before you restart the node: it still serves the last verified documents."
+            )
+        case .eventsUnsigned:
+            (
+                .serviceUnavailable, "The newest events are not signed",
+                "Ask a node that has the key-encryption key. This one serves documents, and accepts tokens again once it knows a key that has signed the events: its line `end_unsigned` says more."
             )
         case .upgradeNeeded:
             (

@@ -136,7 +136,7 @@ struct Responder: HTTPResponder {
     private func operatorIfTold(_ request: Request) throws(Problem) -> Actor? {
         guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
         do { return try self.authenticate(request, false) } catch {
-            guard error.type == .halted || error.type == .upgradeNeeded else { throw error }
+            guard [.halted, .upgradeNeeded, .eventsUnsigned].contains(error.type) else { throw error }
             return nil
         }
     }

@@ -36,8 +36,9 @@ struct Readiness: Sendable {
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isHalted && !isSuspended && services.keys.canSign
         let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : "halted" }
-        self.state = halt ?? (isDraining ? "draining" : nil)
-        self.stateName = self.state ?? (isSuspended ? "suspended" : "running")
+        self.state = halt ?? (isDraining ? "draining" : services.ledger.unsigned != nil ? "unsigned" : nil)
+        let waits = services.ledger.unsigned != nil
+        self.stateName = self.state ?? (isSuspended ? "suspended" : waits ? "unsigned" : "running")
     }
 
     func allows(_ use: Use) -> Bool {

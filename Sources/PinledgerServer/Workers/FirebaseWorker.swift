@@ -80,7 +80,7 @@ package struct FirebaseWorker: Sendable {
 
     private func look(_ progress: inout Progress) async {
         let ledger = self.services.ledger
-        let (fault, suspension) = (ledger.fault, ledger.suspension)
+        let (fault, suspension) = (ledger.fault ?? ledger.unsigned, ledger.suspension)
         let view = ledger.view
         var isAnother = false
         if progress.position != view.head.position {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import EventStore
 import Keys
 import PinWire
 import Secrets
@@ -31,22 +30,5 @@ struct BatchKeyCommand: AsyncParsableCommand, HoldsKeys {
         }
         let key = try NodeConfiguration.readKey(file).batchSigningKey()
         Console.print(Base64URL.encode(key.publicKey.bytes))
-    }
-
-    /// Reads public keys as this command prints them, of an option or else of PINLEDGER_BATCH_PUBLIC_KEY.
-    static func publicKeys(_ option: [String]) throws -> [Ed25519PublicKey] {
-        let texts =
-            option.isEmpty
-            ? (Environment["PINLEDGER_BATCH_PUBLIC_KEY"] ?? "").split(separator: ",").map {
-                String($0.drop { $0 == " " })
-            } : option
-        return try texts.map { text in
-            guard let bytes = Base64URL.decode(text), let key = Ed25519PublicKey(bytes) else {
-                throw CommandFailure(
-                    "\(text) is not a batch public key",
-                    advice: "Give the 43 characters that `pinledger key batch-public-key` prints.", status: .usage)
-            }
-            return key
-        }
     }
 }

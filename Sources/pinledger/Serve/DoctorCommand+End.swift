@@ -5,16 +5,26 @@ import Postgres
 extension DoctorCommand {
     /// Whether the ledger's end is authenticated with this node's key-encryption key. A node that starts also checks that the
     /// events make this end.
-    func ledgerEnd(_ connection: PostgresConnection, _ key: BatchKey) async -> Finding {
+    func ledgerEnd(_ connection: PostgresConnection, _ key: BatchKey, _ verifier: BatchVerifier) async -> Finding {
         let subject = "ledger's end"
         do {
-            let end = try await connection.perform { @Sendable connection in try LedgerReader.end(on: connection) }
+            let (end, signature) = try await connection.perform { @Sendable connection in try Self.end(connection) }
             guard end.head.position > 0 else {
                 return Finding(subject: subject, verdict: .ok, detail: "nothing is recorded yet")
             }
             guard let defect = key.defect(of: end.mac, beside: end.head) else {
+                if let defect = verifier.defect(of: signature, beside: end.head) {
+                    return Finding(
+                        subject: subject, verdict: .warn,
+                        detail:
+                            "\(end.head.position) events, authenticated by a node, and not signed for nodes without the key: \(defect)",
+                        advice:
+                            "Record any change: that signs all events before it. If the last change was recorded with this key, run `pinledger fsck`."
+                    )
+                }
                 return Finding(
-                    subject: subject, verdict: .ok, detail: "\(end.head.position) events, authenticated by a node")
+                    subject: subject, verdict: .ok,
+                    detail: "\(end.head.position) events, authenticated and signed by a node")
             }
             return Finding(
                 subject: subject, verdict: .fail,
@@ -30,16 +40,21 @@ extension DoctorCommand {
         }
     }
 
+    /// The ledger's end, and the signature that is stored with its last event.
+    private static func end(_ connection: isolated PostgresConnection) throws -> (StoredEnd, [UInt8]?) {
+        let end = try LedgerReader.end(on: connection)
+        return (end, try LedgerReader.signature(before: end.head.position, on: connection))
+    }
+
     /// Whether the ledger's end is signed with a batch key that this node knows.
     func signedEnd(_ connection: PostgresConnection, _ verifiers: [BatchVerifier]) async -> Finding {
         let subject = "ledger's end"
         do {
-            let (end, signature) = try await connection.perform { @Sendable connection in
-                let end = try LedgerReader.end(on: connection)
-                return (end, try LedgerReader.signature(before: end.head.position, on: connection))
+            let (end, signature) = try await connection.perform { @Sendable connection in try Self.end(connection) }
+            guard end.head.position > 0 else {
+                return Finding(subject: subject, verdict: .ok, detail: "nothing is recorded yet")
             }
-            let defects = verifiers.map { $0.defect(of: signature, beside: end.head) }
-            guard end.head.position > 0, let defect = defects[0], !defects.contains(nil) else {
+            guard let defect = verifiers.defect(of: signature, beside: end.head) else {
                 return Finding(
                     subject: subject, verdict: .ok, detail: "\(end.head.position) events, signed with a known batch key"
                 )
@@ -49,7 +64,7 @@ extension DoctorCommand {
                 detail:
                     "the ledger's end, after \(end.head.position) events, is not signed with a known batch key: \(defect)",
                 advice:
-                    "If the key-encryption key was changed: give --batch-public-key for the new one too. Otherwise run `pinledger doctor` on a node with the key-encryption key."
+                    "If the key-encryption key was changed: give --batch-public-key for the new one too. Otherwise run `pinledger doctor` on a node with the key-encryption key, and record any change through it where it is well."
             )
         } catch {
             return Finding(

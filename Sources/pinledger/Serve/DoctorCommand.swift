@@ -33,7 +33,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func run() async throws {
-        let publicKeys = try BatchKeyCommand.publicKeys(self.options.batchPublicKey)
+        let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.options.batchPublicKey)
         var findings: [Finding] = []
         findings.append(self.publicSuffixes())
         let (key, keyFinding) = self.keyFile()
@@ -45,7 +45,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             findings += schema
             if let key, !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
                 findings.append(await self.secrets(connection, key))
-                findings.append(await self.ledgerEnd(connection, try BatchKey(key)))
+                let verifier = BatchVerifier(try key.batchSigningKey().publicKey)
+                findings.append(await self.ledgerEnd(connection, try BatchKey(key), verifier))
             } else if key == nil, !publicKeys.isEmpty,
                 !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail })
             {

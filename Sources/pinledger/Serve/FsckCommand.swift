@@ -89,7 +89,9 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         let key = try self.kekFile.map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
         expectations.key = try key.map(BatchKey.init)
-        expectations.verifiers = try BatchKeyCommand.publicKeys(self.batchPublicKey).map(BatchVerifier.init)
+        let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.batchPublicKey)
+        expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
+            .map(BatchVerifier.init)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
                 throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)
@@ -128,7 +130,16 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     private static func failure(_ findings: LedgerFindings) -> CommandFailure {
         let parts = Set(findings.kept.map(\.code.part))
         let (what, advice) =
-            if parts.contains(.ledger) {
+            if findings.kept.allSatisfy({ $0.code == .signatureWrong }) {
+                (
+                    "the ledger is sound, and no batch key that is given vouches for its end",
+                    """
+                    If the key-encryption key was changed: give the batch public key of the one with which the last event was \
+                    recorded, or have any change recorded with the present one. Otherwise something else than a node has \
+                    recorded the last event, or has altered its signature: find out who has access to the database.
+                    """
+                )
+            } else if parts.contains(.ledger) {
                 (
                     "the ledger is damaged",
                     "Stop writing, keep the database as it is for an investigation, and restore from a backup."

@@ -158,7 +158,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 """
                 the key-encryption key is \(new.id) instead of \(old.id)
                 Restart every node with the new key now: until then it serves, and records nothing. Then run this command \
-                again. Keep the old key as long as you keep backups sealed with it.
+                again, and record any change: that signs the ledger's end for nodes without the key. Keep the old key as long as you keep backups sealed with it.
                 """)
         }
     }

@@ -129,7 +129,7 @@ extension Node {
         guard ledger.fault.map(\.meansUpgrade) ?? true else { return nil }
         let reader = LedgerReader(pool: pool)
         do {
-            let head = waits ? try await reader.head() : ledger.view.head
+            let head = waits && position > ledger.position ? try await reader.head() : ledger.view.head
             try await reader.check(head, goesOnFrom: position, root: root)
             return nil
         } catch let fault as LedgerFault {

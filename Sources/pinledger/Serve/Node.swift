@@ -343,11 +343,13 @@ struct Node {
     private func readToEnd(_ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool) async throws {
         do {
             try await follower.catchUp()
-            guard let unsigned = ledger.unsigned, ledger.position == 0 else { return }
+            // Each call looks for signatures for a limited time.
+            while ledger.position == 0, !ledger.hasSearched { try await follower.catchUp() }
+            guard ledger.position == 0, let unsigned = ledger.unsigned else { return }
             throw CommandFailure(
                 "\(unsigned)",
                 advice:
-                    "Give --batch-public-key what `pinledger key batch-public-key` prints for the key-encryption key of the other nodes.",
+                    "Give --batch-public-key what `pinledger key batch-public-key` prints for the key-encryption key of the other nodes. If this is it, nothing was recorded since they have it: record any change through one of them.",
                 status: .notVerified)
         } catch let fault as LedgerFault {
             guard case .unauthenticated(_, let end, let defect) = fault else { throw fault }

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import Keys
 import Logging
+import PinWire
 import PinledgerServer
 import Pinning
 
@@ -220,7 +221,7 @@ struct NodeConfiguration: Sendable {
         self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
-        self.batchPublicKeys = try BatchKeyCommand.publicKeys(options.batchPublicKey)
+        self.batchPublicKeys = try Self.readBatchPublicKeys(options.batchPublicKey)
         self.requiresSynchronousStandby =
             options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
         self.writeQueue = try Self.number(
@@ -260,7 +261,7 @@ struct NodeConfiguration: Sendable {
         self.memory = try options.memory.read()
         guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKey != nil else {
             throw CommandFailure(
-                "--trust-database needs --state-directory or --kek-file: without them the node trusts the database anyway",
+                "--trust-database needs --state-directory or --kek-file: without them there is nothing that it would overrule",
                 status: .usage)
         }
     }
@@ -314,6 +315,22 @@ struct NodeConfiguration: Sendable {
                 "\(path) does not hold a key-encryption key",
                 advice: "It must hold 32 bytes in base64 or hex: openssl rand -base64 32 > \(path)"
             )
+        }
+    }
+
+    /// Reads public keys as `pinledger key batch-public-key` prints them, of an option or else of PINLEDGER_BATCH_PUBLIC_KEY.
+    static func readBatchPublicKeys(_ option: [String]) throws -> [Ed25519PublicKey] {
+        let texts =
+            option.isEmpty
+            ? (Environment["PINLEDGER_BATCH_PUBLIC_KEY"] ?? "").split { $0 == "," || $0 == " " }.map(String.init)
+            : option
+        return try texts.map { text in
+            guard let bytes = Base64URL.decode(text), let key = Ed25519PublicKey(bytes) else {
+                throw CommandFailure(
+                    "\(text) is not a batch public key",
+                    advice: "Give the 43 characters that `pinledger key batch-public-key` prints.", status: .usage)
+            }
+            return key
         }
     }
 }

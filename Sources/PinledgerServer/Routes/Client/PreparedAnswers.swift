@@ -111,7 +111,7 @@ final class PreparedAnswers: Sendable {
     ///
     /// - Throws: ``LedgerFault`` where the ledger was not read to its end: keys may have been made or revoked since.
     func currentKeySet() throws(LedgerFault) -> PreparedAnswer {
-        if let fault = self.ledger.partialFault { throw fault }
+        if let fault = self.ledger.partialHalt { throw fault }
         let keys = self.ledger.view.state.keys
         return self.keySet.withLock { prepared in
             if let prepared, prepared.version == keys.version { return prepared.answer }
