@@ -6,24 +6,24 @@ extension KeyEncryptionKey {
     package func batchSigningKey() throws -> Ed25519PrivateKey {
         try Ed25519PrivateKey(seed: self.derived(for: "sign/batch"))
     }
-
-    fileprivate func batchSigner() throws -> BatchSigner {
-        let key = try self.batchSigningKey()
-        return BatchSigner(publicKey: key.publicKey.bytes) { try? key.sign($0) }
-    }
 }
 
 extension BatchKey {
     /// The key with which a node with this key-encryption key authenticates batches, and signs them.
     package init(_ key: KeyEncryptionKey) throws {
-        self.init(id: key.idBytes, signer: try key.batchSigner(), key.authenticator(for: "batch"))
+        let signing = try key.batchSigningKey()
+        // The end of the ledger is another one each time.
+        let signer = BatchSigner(publicKey: signing.publicKey.bytes) { signing.signOnce($0) }
+        self.init(id: key.idBytes, signer: signer, key.authenticator(for: "batch"))
     }
 }
 
 extension SnapshotKey {
     /// The key with which a node with this key-encryption key authenticates snapshots, and signs them.
     package init(_ key: KeyEncryptionKey) throws {
-        self.init(signer: try key.batchSigner()) { key.authenticate($0, for: "snapshot") }
+        let signing = try key.batchSigningKey()
+        let signer = BatchSigner(publicKey: signing.publicKey.bytes) { try? signing.sign($0) }
+        self.init(signer: signer) { key.authenticate($0, for: "snapshot") }
     }
 }
 

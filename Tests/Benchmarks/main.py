@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 #: In the order in which they run.
 CASES = [
     "fetch", "evaluated", "compat", "evaluate", "tls", "append", "reader", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
-    "probe", "telemetry", "push", "hostile",
+    "probe", "telemetry", "push", "hostile", "scale",
 ]  # fmt: skip
 
 

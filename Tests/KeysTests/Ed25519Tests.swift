@@ -101,6 +101,7 @@ import Testing
         #expect(message.count * 2 == vector.message.count)
         let signature = try key.sign(message)
         #expect(Hex.encode(signature) == vector.signature)
+        #expect(key.signOnce(message) == signature)
         #expect(try #require(Ed25519PublicKey(hex(vector.publicKey))).verifies(signature, over: message))
     }
 

@@ -91,11 +91,21 @@ package struct Ed25519PrivateKey: Sendable {
     ///
     /// - Throws: ``Failure/signingFault``.
     package func sign(_ message: [UInt8]) throws(Failure) -> [UInt8] {
+        let signature = self.signOnce(message)
+        guard self.publicKey.verifies(signature, over: message) else { throw .signingFault }
+        return signature
+    }
+
+    /// Signs as ``sign(_:)`` does, and verifies nothing, which takes three quarters of the time.
+    ///
+    /// Only for messages of which each is signed once: a signature made under a computing fault reveals the key beside the right
+    /// one of the same message, and not alone (Romailler and Pelissier, "Practical fault attack against the Ed25519 and EdDSA
+    /// signature schemes", 2017).
+    package func signOnce(_ message: [UInt8]) -> [UInt8] {
         var signature = [UInt8](repeating: 0, count: Ed25519PublicKey.signatureByteCount)
         unsafe self.expanded.withPointer { key in
             _ = unsafe crypto_sign_detached(&signature, nil, message, UInt64(message.count), key)
         }
-        guard self.publicKey.verifies(signature, over: message) else { throw .signingFault }
         return signature
     }
 
