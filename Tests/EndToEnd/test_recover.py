@@ -298,6 +298,53 @@ def test_recover_names_where_other_events_stand_in_the_place_of_lost_ones(lossy)
     assert "of which no node has kept" in said and "Would begin epoch 1" in said
 
 
+def test_recover_learns_of_lost_events_from_what_receivers_of_webhooks_have(lossy):
+    database = lossy.restore("delivered")
+    events = lossy.server.api.must("GET", "/v1/history?order=oldest&limit=1000").json["events"]
+    messages = [
+        {"entry": event, "id": f"whd_x_{event['position']}", "timestamp": event["time"], "type": event["type"], "webhook_id": "whk_x"}
+        for event in events
+    ]  # fmt: skip
+    messages.insert(3, {"id": "whd_x_test_1", "timestamp": events[0]["time"], "type": "WebhookTest", "webhook_id": "whk_x"})
+    file = lossy.server.home / "delivered"
+
+    def recover(*options: str, status: int = 0) -> str:
+        done = lossy.server.cli(
+            "recover", "--database", database, "--kek-file", lossy.key, "--delivered", str(file), *options, status=status)
+        return done.stdout + done.stderr
+
+    # What the database has is no loss, in whatever form of JSON a receiver stores it.
+    kept = [message for message in messages if message.get("entry", {}).get("position", 0) < lossy.kept_size]
+    file.write_text("\n\n".join(json.dumps(message, indent=None) for message in kept) + "\n")
+    assert "nothing is lost" in recover()
+    for bad in ("[]", "nonsense", '{"webhook_id": "whk_x", "entry": {"position": 4}}', "x" * 600_000):
+        file.write_text(json.dumps(messages[0]) + "\n" + bad)
+        assert f"{file}: line 2 " in recover(status=USAGE), bad[:60]
+    # Entries by themselves, as an export has them, and messages.
+    file.write_text("\n".join(json.dumps(each) for each in [*events, *messages]))
+    shown = json.loads(recover("--output", "json"))
+    lost = [event for event in events if event["position"] >= lossy.kept_size]
+    assert [(each["position"], each["type"]) for each in shown["lost_events"]] == [
+        (event["position"], event["type"]) for event in lost
+    ]
+    assert shown["kept_size"] == lossy.kept_size and shown["unknown_events"] == 0
+    assert shown["contradictions"][0]["source"] == str(file)
+    versions = {each["app"]: each["served_version"] for each in shown["documents"]}
+    assert versions[LOST] >= lossy.version and versions[KEPT] >= lossy.kept_version
+    said = recover("--reason", "restored the backup", "--repeat")
+    assert "Epoch 1 has begun" in said and "Repeated: TokenRevoked" in said
+    node, api = start_node(lossy.server, "delivered", "--kek-file", lossy.key, database=database)
+    try:
+        assert api.payload(LOST)["version"] > max(lossy.version, versions[LOST])
+        assert api.payload(LOST)["kill_switches"], "the lost kill switch is engaged again"
+        assert API(node.port, lossy.stolen).get("/v1/apps").status == 401
+    finally:
+        node.stop()
+    # The loss was taken note of: messages with the number of an epoch before it are of the ended history.
+    again = recover("--reason", "once more")
+    assert "epoch 2" not in again.lower(), again
+
+
 def test_versions_are_raised_by_hand_where_nothing_remembers_them(lossy):
     database = lossy.restore("forgotten")
     done = lossy.server.cli(

@@ -44,16 +44,19 @@ package struct HistoryLoss: Sendable {
     /// Compares what is known with a ledger.
     ///
     /// - Parameters:
-    ///   - known: Everything that is known.
+    ///   - known: Everything that is known of whole histories.
+    ///   - delivered: Events that something outside the database has, with the name of each source.
     ///   - view: The ledger, verified to its end.
     ///   - stored: The versions of the documents that the database holds.
     /// - Throws: The database's error, or a defect of the stored ledger.
     package init(
-        of known: [KnownHistory], against view: LedgerView, stored: [AppID: Int64], reader: LedgerReader
+        of known: [KnownHistory], delivered: [(source: String, events: [DeliveredEvent])] = [],
+        against view: LedgerView, stored: [AppID: Int64], reader: LedgerReader
     ) async throws {
         self.keptSize = view.head.position
         let fleet = view.state.fleet
-        self.epoch = max(fleet.epoch, known.compactMap(\.epoch).max() ?? 0)
+        let epochs = known.compactMap(\.epoch) + delivered.flatMap { $0.events.compactMap(\.epoch) }
+        self.epoch = max(fleet.epoch, epochs.max() ?? 0)
         var lost: [KnownHistory] = []
         var confirmed: [Int64] = []
         for each in known {
@@ -73,7 +76,77 @@ package struct HistoryLoss: Sendable {
             let least = confirmed.filter { $0 <= furthest.position }.max() ?? 0
             try await self.compare(lost, furthest, view, least, reader)
         }
-        self.raise(above: known.map(\.versions) + [stored], view.state)
+        var versions = known.map(\.versions) + [stored]
+        for (source, events) in delivered {
+            let missing = try await Self.missing(events, in: view, reader)
+            guard !missing.isEmpty else { continue }
+            self.take(missing, source, view)
+            versions.append(Self.versions(after: missing, in: view.state))
+        }
+        self.raise(above: versions, view.state)
+    }
+
+    /// The delivered events that the ledger does not have, in the order of their positions. Those of a history that a recovery has
+    /// ended are left out.
+    private static func missing(
+        _ events: [DeliveredEvent], in view: LedgerView, _ reader: LedgerReader
+    ) async throws -> [DeliveredEvent] {
+        var missing: [DeliveredEvent] = []
+        var seen: Set<[UInt8]> = []
+        for event in events.sorted(by: { $0.entry.position < $1.entry.position }) {
+            let position = event.entry.position
+            let isEnded = view.state.fleet.epochs.contains { epoch in
+                position >= epoch.firstPosition
+                    && (event.epoch.map { $0 < epoch.number } ?? false || event.entry.time < epoch.beganAt)
+            }
+            guard !isEnded, seen.insert(event.bytes).inserted else { continue }
+            if position < view.head.position,
+                try await reader.leafHashes(at: position..<position + 1).first == MerkleTree.leafHash(event.bytes)
+            {
+                continue
+            }
+            missing.append(event)
+        }
+        return missing
+    }
+
+    /// Takes in events that the ledger does not have.
+    private mutating func take(_ missing: [DeliveredEvent], _ source: String, _ view: LedgerView) {
+        let (first, last) = (missing[0].entry.position, missing[missing.count - 1].entry.position)
+        let end = view.head.position
+        self.contradictions.append(
+            Contradiction(
+                source: source,
+                fault: first < end
+                    ? .rewritten(remembered: first + 1) : .forgotten(remembered: last + 1, found: end)))
+        self.isOpen = true
+        if first < end { self.keptSize = min(self.keptSize, first) }
+        let known = Set(self.events.map(\.bytes))
+        let new = missing.filter { !known.contains($0.bytes) }
+        let added = Set(new.map(\.entry.position).filter { $0 < self.lost?.size ?? 0 })
+            .subtracting(self.events.map(\.position))
+        self.unknownEvents = max(0, self.unknownEvents - Int64(added.count))
+        self.events = (self.events + new.map(\.entry)).sorted {
+            $0.position != $1.position
+                ? $0.position < $1.position : $0.bytes.lexicographicallyPrecedes($1.bytes)
+        }
+    }
+
+    /// The versions that documents had after lost events, as far as these say.
+    private static func versions(after missing: [DeliveredEvent], in state: LedgerState) -> [AppID: Int64] {
+        var fleet = state.fleet.version
+        var apps: [AppID: Int64] = [:]
+        for event in missing {
+            switch event.entry.stream {
+            case .fleet: fleet = max(fleet, event.entry.streamVersion)
+            case .app(let id): apps[id] = max(apps[id] ?? 0, event.entry.streamVersion)
+            case .watch, .keys, .access, .webhooks, .log: break
+            }
+        }
+        if fleet > state.fleet.version {
+            for app in state.apps.values { apps[app.id] = max(apps[app.id] ?? 0, app.version) }
+        }
+        return apps.mapValues { $0 + fleet + state.fleet.raisedBy }
     }
 
     /// Finds out where lost histories left the one of the ledger, and what their events were from there.

@@ -39,6 +39,11 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     var report: [String] = []
     @Option(
         help: ArgumentHelp(
+            "File of messages that a receiver of webhooks has stored, or of exported events, each a line of JSON. May be repeated.",
+            valueName: "file"))
+    var delivered: [String] = []
+    @Option(
+        help: ArgumentHelp(
             "What to raise versions by. Default: 1000000, or more where clients were served later versions.",
             valueName: "versions"))
     var raiseBy: Int64?
@@ -61,11 +66,15 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         }
         let configuration = try await self.nodeConfiguration()
         let known = try await self.known(configuration)
-        guard !known.isEmpty || configuration.memory.expected != nil || self.raiseBy != nil else {
+        let delivered = try self.delivered.map { ($0, try Self.delivered($0)) }
+        guard
+            !known.isEmpty || delivered.contains(where: { !$0.1.isEmpty }) || configuration.memory.expected != nil
+                || self.raiseBy != nil
+        else {
             throw CommandFailure(
                 "nothing is known of the ledger from outside the database",
                 advice:
-                    "Give the state directory of each node with --memory, or an earlier report with --report. If there are none, say with --raise-by how much to raise versions.",
+                    "Give the state directory of each node with --memory, an earlier report with --report, or messages of webhooks with --delivered. If there are none, say with --raise-by how much to raise versions.",
                 status: .usage)
         }
         let command = self
@@ -88,11 +97,14 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
                     position: Int64(clamping: $0.size), root: $0.root, epoch: state.epoch(ofLog: $0.origin),
                     source: "--expect-checkpoint")
             }
-            try await command.recover(services, known + more, reason)
+            try await command.recover(services, known + more, delivered, reason)
         }
     }
 
-    private func recover(_ services: Services, _ known: [KnownHistory], _ reason: Reason?) async throws {
+    private func recover(
+        _ services: Services, _ known: [KnownHistory], _ delivered: [(source: String, events: [DeliveredEvent])],
+        _ reason: Reason?
+    ) async throws {
         if let fault = services.ledger.fault {
             throw CommandFailure(
                 "the ledger in the database is not sound by itself: \(fault)",
@@ -105,12 +117,12 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
             if let app = try? AppID(try row.text(0)) { stored[app] = try row.int64(1) }
         }
         let loss = try await HistoryLoss(
-            of: known, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
+            of: known, delivered: delivered, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
         let changes = LostChanges(of: loss.events, in: view.state, at: services.clock())
-        let plan = try self.plan(loss, view.state, isBlind: known.isEmpty)
+        let plan = try self.plan(loss, view.state, isBlind: known.isEmpty && (delivered.isEmpty || self.raiseBy != nil))
         if self.raiseBy != nil, plan.restoration == nil {
             Console.error(
-                "By what is known nothing is lost, so versions are not raised. Leave --memory, --state-directory and --report out to raise them all the same."
+                "By what is known nothing is lost, so versions are not raised. Leave --memory, --state-directory, --report and --delivered out to raise them all the same."
             )
         }
         let report = RecoveryReport(position: view.head.position, loss: loss, changes: changes, plan: plan)
@@ -252,6 +264,20 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
             } catch { throw CommandFailure("\(file): \(error)", status: .usage) }
         }
         return known
+    }
+
+    /// The events in a file of messages. Who gives the file vouches for it.
+    private static func delivered(_ path: String) throws -> [DeliveredEvent] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw CommandFailure("\(path) cannot be read", status: .usage)
+        }
+        do { return try DeliveredEvent.list(Array(data)) } catch {
+            throw CommandFailure(
+                "\(path): \(error)",
+                advice:
+                    "Give one message of a webhook, or one event of `pinledger audit export --format ndjson`, on each line.",
+                status: .usage)
+        }
     }
 
     /// The events that a node has kept. Without them the rest of the memory still counts.
