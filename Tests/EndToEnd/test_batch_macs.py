@@ -77,6 +77,8 @@ class Database:
                 mac = batch_mac.of(key, position + 1, moment, frontier.root)
                 if is_guessed:
                     mac = mac[:8] + bytes(32)
+                else:
+                    signature = batch_mac.signature(key, position + 1, frontier.root)
             outcome = connection.execute(
                 """
                 SELECT outcome FROM pinledger.append(

@@ -191,16 +191,16 @@ struct BatchSignatureTests {
         try await Self.record(app, "Signed", on: database, with: Self.first.key)
         try await TestNode.run(on: database, Self.writing(Self.first.forger)) { node in
             try await node.follower.catchUp()
-            for number in 0..<250 { _ = try await node.writer.execute(try Sample.rename(app, "Name \(number)")) }
+            for number in 0..<450 { _ = try await node.writer.execute(try Sample.rename(app, "Name \(number)")) }
         }
         try await TestNode.run(on: database, Self.reading(Self.first.verifier)) { node in
             // Each call looks at a limited number.
             try await node.follower.catchUp()
             #expect(node.ledger.position == 0 && !node.ledger.hasSearched)
-            #expect(node.ledger.partialFault == .unsigned(from: 0, to: 252))
+            #expect(node.ledger.partialFault == .unsigned(from: 0, to: 452))
             try await node.follower.catchUp()
             #expect(node.ledger.view.state.apps[app]?.displayName == "Signed")
-            #expect(node.ledger.partialFault == .unsigned(from: 2, to: 252))
+            #expect(node.ledger.partialFault == .unsigned(from: 2, to: 452))
             try await node.follower.catchUp()
             #expect(node.ledger.hasSearched)
         }

@@ -42,3 +42,11 @@ def signing_seed(kek: Path) -> bytes:
 def signed(size: int, root: bytes) -> bytes:
     """What is signed of the end of a ledger."""
     return b"pinledger/batch/v1\x00" + size.to_bytes(8, "big") + root
+
+
+def signature(kek: Path, size: int, root: bytes) -> bytes:
+    """What a holder of the key stores with the last event before the end of a ledger: the public key's id, and the signature."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    key = Ed25519PrivateKey.from_private_bytes(signing_seed(kek))
+    return hashlib.sha256(key.public_key().public_bytes_raw()).digest()[:8] + key.sign(signed(size, root))

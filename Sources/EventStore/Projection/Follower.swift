@@ -165,10 +165,14 @@ package struct Follower: Sendable {
 
     /// The last signed end behind the view; nil where none was found yet.
     private func lastSignedEnd() async throws -> Head? {
-        guard let positions = self.ledger.unsearched else { return nil }
-        let (end, searched) = try await self.reader.signedEnd(at: positions, by: self.ledger.verifiers)
-        self.ledger.noteSearched(searched)
-        return end
+        // New events first, and then a part of those before: also where new ones come all the time.
+        for _ in 0..<2 {
+            guard let positions = self.ledger.unsearched else { return nil }
+            let (end, searched) = try await self.reader.signedEnd(at: positions, by: self.ledger.verifiers)
+            self.ledger.noteSearched(searched)
+            if let end { return end }
+        }
+        return nil
     }
 
     /// Waits until a synchronous standby has everything that was visible before.

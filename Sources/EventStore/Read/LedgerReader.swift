@@ -201,13 +201,13 @@ package struct LedgerReader: Sendable {
     }
 
     /// How many events a search for a text looks at for one page.
-    package static let searchWidthOfPage: Int64 = 50_000
+    package static let searchWidthOfPage: Int64 = 20_000
 
     /// Events that pass `filter`, from `boundary` (exclusive; nil for the end at which reading starts), newest first
     /// unless `ascending`.
     ///
     /// - Parameter width: How many events that pass the rest of the filter a search for a text looks at. Then the page ends, with
-    ///   however few events, and says where to go on: no index helps with texts, and each page costs about the same.
+    ///   however few events, and says where to go on: no index helps with texts.
     package func history(
         _ filter: Filter, from boundary: Int64?, ascending: Bool, limit: Int, width: Int64 = Self.searchWidthOfPage
     ) async throws -> Page {
@@ -226,26 +226,43 @@ package struct LedgerReader: Sendable {
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
         // Within a stream, versions stand in the order of positions, and there is an index on them.
         let order = (filter.stream == nil ? "position" : "stream_version") + (ascending ? " ASC" : " DESC")
-        func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
-        var last: Int64?
-        if let text = filter.text {
-            last = try await self.pool.read(
-                "SELECT position FROM pinledger.event \(clause()) ORDER BY \(order) LIMIT 1 OFFSET $\(parameters.count + 1)",
-                parameters + [.int64(width - 1)]
-            ).first?.int64(0)
-            if let last { add(ascending ? "position <= ?" : "position >= ?", .int64(last)) }
-            // Bytes outside of ASCII are written as numbers here, so that nothing that stands in a row makes this fail.
-            add(
-                #"strpos(lower(encode(entry, 'escape') COLLATE "C"), lower(encode(?, 'escape') COLLATE "C")) > 0"#,
-                .bytes(text))
+        // On one connection: with several servers, another one may lack the last events.
+        let (last, found) = try await self.pool.withConnection { connection in
+            var (conditions, parameters) = (conditions, parameters)
+            func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
+            var last: Int64?
+            if let text = filter.text {
+                last = try await connection.query(
+                    "SELECT position FROM pinledger.event \(clause()) ORDER BY \(order) LIMIT 1 OFFSET $\(parameters.count + 1)",
+                    parameters + [.int64(width - 1)]
+                ).first?.int64(0)
+                if let last {
+                    parameters.append(.int64(last))
+                    conditions.append("position \(ascending ? "<=" : ">=") $\(parameters.count)")
+                }
+                // Nothing that stands in a row makes this fail. It finds a little more than it should: bytes outside of ASCII are
+                // written as numbers here.
+                parameters.append(.bytes(text))
+                conditions.append(
+                    #"strpos(lower(encode(entry, 'escape') COLLATE "C"), lower(encode($"# + "\(parameters.count)"
+                        + #", 'escape') COLLATE "C")) > 0"#)
+            }
+            parameters.append(.int64(Int64(limit) + 1))
+            let sql = """
+                SELECT position, entry, leaf_hash FROM pinledger.event \(clause())
+                ORDER BY \(order) LIMIT $\(parameters.count)
+                """
+            return (last, try Self.stored(try await connection.query(sql, parameters)))
         }
-        parameters.append(.int64(Int64(limit) + 1))
-        let sql = """
-            SELECT position, entry, leaf_hash FROM pinledger.event \(clause())
-            ORDER BY \(order) LIMIT $\(parameters.count)
-            """
-        let found = try Self.stored(try await self.pool.read(sql, parameters))
-        let entries = Array(found.prefix(limit))
-        return Page(entries: entries, next: found.count > limit ? entries.last?.entry.position : last)
+        let entries = found.prefix(limit)
+        return Page(
+            entries: filter.text.map { text in entries.filter { Self.holds($0.bytes, text) } } ?? Array(entries),
+            next: found.count > limit ? entries.last?.entry.position : last)
+    }
+
+    /// Whether bytes hold a text; letters of ASCII match whether large or small.
+    private static func holds(_ bytes: [UInt8], _ text: [UInt8]) -> Bool {
+        func folded(_ bytes: [UInt8]) -> [UInt8] { bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 } }
+        return folded(bytes).firstRange(of: folded(text)) != nil
     }
 }

@@ -98,9 +98,10 @@ package struct Ed25519PrivateKey: Sendable {
 
     /// Signs as ``sign(_:)`` does, and verifies nothing, which takes three quarters of the time.
     ///
-    /// Only for messages of which each is signed once: a signature made under a computing fault reveals the key beside the right
-    /// one of the same message, and not alone (Romailler and Pelissier, "Practical fault attack against the Ed25519 and EdDSA
-    /// signature schemes", 2017).
+    /// Only for messages of which each is signed once, with a key that signs nothing that clients believe. A fault in computing makes
+    /// a wrong signature, which says nothing of the key unless the right one of the same message is known too (Romailler and
+    /// Pelissier, "Practical fault attack against the Ed25519 and EdDSA signature schemes", 2017). A bit of the key that has
+    /// flipped in memory is the exception: each wrong signature then tells that bit. Verifiers refuse all of them.
     package func signOnce(_ message: [UInt8]) -> [UInt8] {
         var signature = [UInt8](repeating: 0, count: Ed25519PublicKey.signatureByteCount)
         unsafe self.expanded.withPointer { key in

@@ -37,8 +37,7 @@ struct Readiness: Sendable {
         self.signs = !isDraining && !isHalted && !isSuspended && services.keys.canSign
         let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : "halted" }
         self.state = halt ?? (isDraining ? "draining" : services.ledger.unsigned != nil ? "unsigned" : nil)
-        let waits = services.ledger.unsigned != nil
-        self.stateName = self.state ?? (isSuspended ? "suspended" : waits ? "unsigned" : "running")
+        self.stateName = self.state ?? (isSuspended ? "suspended" : "running")
     }
 
     func allows(_ use: Use) -> Bool {

@@ -3,7 +3,9 @@ package import Pinning
 
 /// An event as somewhere outside the database has it: a receiver of webhooks, an export. Nothing authenticates it.
 package struct DeliveredEvent: Sendable {
-    package var entry: Entry
+    package var position: Int64
+    /// The event; nil where it needs a later program.
+    package var entry: Entry?
     /// The entry as it was recorded and hashed.
     package var bytes: [UInt8]
     /// The number of the epoch in which it was recorded; nil where the source does not say.
@@ -46,7 +48,18 @@ package struct DeliveredEvent: Sendable {
         // Receivers store messages in forms of their own; what is recorded is the canonical one.
         let bytes = value.canonicalBytes
         let number = json["id"]?.stringValue.flatMap { id in id.split(separator: "_").last.flatMap(EpochNumber.init) }
-        return DeliveredEvent(
-            entry: try Entry(bytes: bytes), bytes: bytes, epoch: message == nil ? nil : number?.epoch)
+        let epoch = message == nil ? nil : number?.epoch
+        do throws(JSONDefect) {
+            let entry = try Entry(bytes: bytes)
+            guard entry.streamVersion <= entry.position + 1 else {
+                throw JSONDefect(pointer: JSONPointer(["stream_version"]), message: "is larger than the ledger")
+            }
+            return DeliveredEvent(position: entry.position, entry: entry, bytes: bytes, epoch: epoch)
+        } catch {
+            guard LaterProgram(unread: bytes) != nil, let position = value["position"]?.integerValue,
+                (0..<JSON.largestInteger).contains(position)
+            else { throw error }
+            return DeliveredEvent(position: position, entry: nil, bytes: bytes, epoch: epoch)
+        }
     }
 }

@@ -25,7 +25,7 @@ package struct HistoryLoss: Sendable {
     package private(set) var lost: HistoryRestoration.End?
     /// The number of events that the ledger shares with the lost history, as far as it is known.
     package private(set) var keptSize: Int64
-    /// The lost events that a node has kept, in their order.
+    /// The lost events that something has kept, in their order.
     package private(set) var events: [Entry] = []
     /// How many lost events nothing has kept.
     package private(set) var unknownEvents: Int64 = 0
@@ -34,6 +34,9 @@ package struct HistoryLoss: Sendable {
     package private(set) var epoch: Int64
     /// The least raise with which the next version of every document is above all that are known to have been served.
     package private(set) var leastRaise: Int64 = 1
+
+    /// Whether a recovery was lost of which only delivered events tell, and not by how much it raised versions.
+    package private(set) var hasUnknownRaise = false
 
     /// Whether no recovery has taken note of the loss yet.
     package private(set) var isOpen = false
@@ -55,14 +58,13 @@ package struct HistoryLoss: Sendable {
     ) async throws {
         self.keptSize = view.head.position
         let fleet = view.state.fleet
-        let epochs = known.compactMap(\.epoch) + delivered.flatMap { $0.events.compactMap(\.epoch) }
-        self.epoch = max(fleet.epoch, epochs.max() ?? 0)
+        self.epoch = max(fleet.epoch, known.compactMap(\.epoch).max() ?? 0)
         var lost: [KnownHistory] = []
-        var confirmed: [Int64] = []
+        var gathered = Gathered()
         for each in known {
             do {
                 try await reader.check(view.head, goesOnFrom: each.position, root: each.root)
-                confirmed.append(each.position)
+                gathered.confirmed.append(each.position)
             } catch let fault as LedgerFault where fault.contradictsMemory {
                 self.contradictions.append(Contradiction(source: each.source, fault: fault))
                 if !fleet.hasEnded(historyOf: each.position, in: each.epoch) { self.isOpen = true }
@@ -73,106 +75,36 @@ package struct HistoryLoss: Sendable {
         if let furthest = lost.max(by: { ($0.epoch ?? self.epoch, $0.position) < ($1.epoch ?? self.epoch, $1.position) }
         ) {
             self.lost = HistoryRestoration.End(size: furthest.position, root: furthest.root.bytes)
-            let least = confirmed.filter { $0 <= furthest.position }.max() ?? 0
-            try await self.compare(lost, furthest, view, least, reader)
+            try await self.compare(lost, furthest, view, &gathered, reader)
         }
         var versions = known.map(\.versions) + [stored]
         for (source, events) in delivered {
-            let missing = try await Self.missing(events, in: view, reader)
+            let (missing, matching) = try await Self.missing(events, in: view, reader)
+            gathered.confirmed += matching.map { $0 + 1 }
             guard !missing.isEmpty else { continue }
-            self.take(missing, source, view)
-            versions.append(Self.versions(after: missing, in: view.state))
+            versions.append(self.take(missing, source, view, &gathered))
         }
+        self.finish(gathered)
         self.raise(above: versions, view.state)
     }
 
-    /// The delivered events that the ledger does not have, in the order of their positions. Those of a history that a recovery has
-    /// ended are left out.
-    private static func missing(
-        _ events: [DeliveredEvent], in view: LedgerView, _ reader: LedgerReader
-    ) async throws -> [DeliveredEvent] {
-        var missing: [DeliveredEvent] = []
-        var seen: Set<[UInt8]> = []
-        for event in events.sorted(by: { $0.entry.position < $1.entry.position }) {
-            let position = event.entry.position
-            let isEnded = view.state.fleet.epochs.contains { epoch in
-                position >= epoch.firstPosition
-                    && (event.epoch.map { $0 < epoch.number } ?? false || event.entry.time < epoch.beganAt)
-            }
-            guard !isEnded, seen.insert(event.bytes).inserted else { continue }
-            if position < view.head.position,
-                try await reader.leafHashes(at: position..<position + 1).first == MerkleTree.leafHash(event.bytes)
-            {
-                continue
-            }
-            missing.append(event)
-        }
-        return missing
-    }
-
-    /// Takes in events that the ledger does not have.
-    private mutating func take(_ missing: [DeliveredEvent], _ source: String, _ view: LedgerView) {
-        let (first, last) = (missing[0].entry.position, missing[missing.count - 1].entry.position)
-        let end = view.head.position
-        self.contradictions.append(
-            Contradiction(
-                source: source,
-                fault: first < end
-                    ? .rewritten(remembered: first + 1) : .forgotten(remembered: last + 1, found: end)))
-        self.isOpen = true
-        if first < end { self.keptSize = min(self.keptSize, first) }
-        let known = Set(self.events.map(\.bytes))
-        let new = missing.filter { !known.contains($0.bytes) }
-        let added = Set(new.map(\.entry.position).filter { $0 < self.lost?.size ?? 0 })
-            .subtracting(self.events.map(\.position))
-        self.unknownEvents = max(0, self.unknownEvents - Int64(added.count))
-        self.events = (self.events + new.map(\.entry)).sorted {
-            $0.position != $1.position
-                ? $0.position < $1.position : $0.bytes.lexicographicallyPrecedes($1.bytes)
-        }
-    }
-
-    /// The versions that documents had after lost events, as far as these say.
-    private static func versions(after missing: [DeliveredEvent], in state: LedgerState) -> [AppID: Int64] {
-        var fleet = state.fleet.version
-        var apps: [AppID: Int64] = [:]
-        for event in missing {
-            switch event.entry.stream {
-            case .fleet: fleet = max(fleet, event.entry.streamVersion)
-            case .app(let id): apps[id] = max(apps[id] ?? 0, event.entry.streamVersion)
-            case .watch, .keys, .access, .webhooks, .log: break
-            }
-        }
-        if fleet > state.fleet.version {
-            for app in state.apps.values { apps[app.id] = max(apps[app.id] ?? 0, app.version) }
-        }
-        return apps.mapValues { $0 + fleet + state.fleet.raisedBy }
-    }
-
-    /// Finds out where lost histories left the one of the ledger, and what their events were from there.
-    ///
-    /// - Parameters:
-    ///   - furthest: The one of `lost` that went furthest.
-    ///   - confirmed: The number of events that the ledger shares with it for certain.
-    private mutating func compare(
-        _ lost: [KnownHistory], _ furthest: KnownHistory, _ view: LedgerView, _ confirmed: Int64, _ reader: LedgerReader
-    ) async throws {
-        var partings: [Int64] = []
+    /// What is found out on the way.
+    private struct Gathered {
+        /// Numbers of events that the ledger shares with the lost history for certain.
+        var confirmed: [Int64] = []
+        /// The lost events by position; several where histories differ.
         var found: [Int64: Set<[UInt8]>] = [:]
-        for journal in lost.compactMap(\.journal) {
-            let (parting, isExact) = try await Self.parting(of: journal, from: view, reader)
-            if isExact { partings.append(parting) }
-            let start = Int64(journal.start.size)
-            for (index, bytes) in journal.entries.enumerated() where start + Int64(index) >= parting {
-                found[start + Int64(index), default: []].insert(bytes)
-            }
-        }
-        // Where the database only lacks the end, what it has may be the beginning of the lost history; else only what
-        // another source confirms is known to be.
-        let least = furthest.position > view.head.position ? view.head.position : confirmed
-        self.keptSize = partings.min() ?? least
+        /// The number of events of the lost history, as far as it is known.
+        var end: Int64 = 0
+
+        /// The most events that are shared for certain, of those before a position.
+        func shared(before position: Int64) -> Int64 { self.confirmed.filter { $0 <= position }.max() ?? 0 }
+    }
+
+    /// Puts the lost events in their order, and counts those that nothing has kept.
+    private mutating func finish(_ gathered: Gathered) {
         var unread: Int64 = 0
-        for (_, entries) in found.sorted(by: { $0.key < $1.key }) {
+        for (_, entries) in gathered.found.sorted(by: { $0.key < $1.key }) {
             for bytes in entries.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
                 do { self.events.append(try Entry(bytes: bytes)) } catch {
                     // A program of another version may have recorded it. It is authentic all the same.
@@ -180,8 +112,111 @@ package struct HistoryLoss: Sendable {
                 }
             }
         }
-        let covered = found.keys.count { $0 >= self.keptSize && $0 < furthest.position }
-        self.unknownEvents = max(0, furthest.position - self.keptSize - Int64(covered)) + unread
+        let covered = gathered.found.keys.count { $0 >= self.keptSize && $0 < gathered.end }
+        self.unknownEvents = max(0, gathered.end - self.keptSize - Int64(covered)) + unread
+    }
+
+    /// Finds out where lost histories left the one of the ledger, and what their events were from there.
+    ///
+    /// - Parameter furthest: The one of `lost` that went furthest.
+    private mutating func compare(
+        _ lost: [KnownHistory], _ furthest: KnownHistory, _ view: LedgerView, _ gathered: inout Gathered,
+        _ reader: LedgerReader
+    ) async throws {
+        var partings: [Int64] = []
+        for journal in lost.compactMap(\.journal) {
+            let (parting, isExact) = try await Self.parting(of: journal, from: view, reader)
+            if isExact { partings.append(parting) }
+            let start = Int64(journal.start.size)
+            for (index, bytes) in journal.entries.enumerated() where start + Int64(index) >= parting {
+                gathered.found[start + Int64(index), default: []].insert(bytes)
+            }
+        }
+        // Where the database only lacks the end, what it has may be the beginning of the lost history; else only what
+        // another source confirms is known to be.
+        let least =
+            furthest.position > view.head.position
+            ? view.head.position : gathered.shared(before: furthest.position)
+        self.keptSize = partings.min() ?? least
+        gathered.confirmed += partings
+        gathered.end = furthest.position
+    }
+
+    /// The delivered events that the ledger does not have, in the order of their positions, and the positions of those that it has.
+    private static func missing(
+        _ events: [DeliveredEvent], in view: LedgerView, _ reader: LedgerReader
+    ) async throws -> (missing: [DeliveredEvent], matching: [Int64]) {
+        var (missing, matching) = ([DeliveredEvent](), [Int64]())
+        var seen: Set<[UInt8]> = []
+        var (hashes, start) = ([LogHash](), Int64(0))
+        for event in events.sorted(by: { $0.position < $1.position }) where seen.insert(event.bytes).inserted {
+            let position = event.position
+            if position < view.head.position {
+                if position >= start + Int64(hashes.count) || hashes.isEmpty {
+                    start = position
+                    hashes = try await reader.leafHashes(at: start..<min(view.head.position, start + 1000))
+                }
+                let place = Int(position - start)
+                if place < hashes.count, hashes[place] == MerkleTree.leafHash(event.bytes) {
+                    matching.append(position)
+                    continue
+                }
+            }
+            missing.append(event)
+        }
+        return (missing, matching)
+    }
+
+    /// Takes in events that the ledger does not have.
+    ///
+    /// - Returns: The versions that documents had after them, as far as they say.
+    private mutating func take(
+        _ missing: [DeliveredEvent], _ source: String, _ view: LedgerView, _ gathered: inout Gathered
+    ) -> [AppID: Int64] {
+        let (first, last) = (missing[0].position, missing[missing.count - 1].position)
+        let (end, fleet) = (view.head.position, view.state.fleet)
+        self.contradictions.append(
+            Contradiction(
+                source: source,
+                fault: first < end
+                    ? .rewritten(remembered: first + 1) : .forgotten(remembered: last + 1, found: end)))
+        // What a recovery has ended is shown, and can be repeated; no other epoch begins for it.
+        let open = missing.filter { event in
+            !fleet.epochs.contains {
+                event.position >= $0.firstPosition
+                    && (event.epoch.map { [number = $0.number] in $0 < number } ?? false
+                        || event.entry.map { [began = $0.beganAt] in $0.time < began } ?? false)
+            }
+        }
+        if !open.isEmpty { self.isOpen = true }
+        if first < end { self.keptSize = min(self.keptSize, gathered.shared(before: first)) }
+        for event in missing { gathered.found[event.position, default: []].insert(event.bytes) }
+        gathered.end = max(gathered.end, last + 1)
+        let epochs = open.compactMap(\.epoch)
+        self.epoch = max(self.epoch, epochs.max() ?? 0)
+        return self.versions(after: open, in: view.state)
+    }
+
+    /// The versions that documents had after lost events, as far as these say.
+    private mutating func versions(after missing: [DeliveredEvent], in state: LedgerState) -> [AppID: Int64] {
+        var (version, raised, begun) = (state.fleet.version, state.fleet.raisedBy, state.fleet.epoch)
+        var apps: [AppID: Int64] = [:]
+        for entry in missing.compactMap(\.entry) {
+            switch entry.stream {
+            case .fleet: version = max(version, entry.streamVersion)
+            case .app(let id): apps[id] = max(apps[id] ?? 0, entry.streamVersion)
+            case .watch, .keys, .access, .webhooks, .log: break
+            }
+            guard case .fleet(.historyRestored(let restoration)) = entry.event, restoration.epoch > begun else {
+                continue
+            }
+            (raised, begun) = (raised + restoration.raisedBy, restoration.epoch)
+        }
+        self.hasUnknownRaise = self.hasUnknownRaise || missing.contains { $0.epoch ?? 0 > begun }
+        if version + raised > state.fleet.versionOffset {
+            for app in state.apps.values { apps[app.id] = max(apps[app.id] ?? 0, app.version) }
+        }
+        return apps.mapValues { $0 + version + raised }
     }
 
     /// The position from which a journal's events are not those of the ledger.

@@ -28,7 +28,7 @@ struct HistoryCommand: AsyncParsableCommand {
     @Option(help: "Show only events before this time, written like --since.") var until: String?
     @Option(
         help: ArgumentHelp(
-            "Show only events that hold this text anywhere: a pin, a host, a word of a reason, a request id. Capital letters make no difference.",
+            "Show only events that hold this text anywhere: a pin, a host, a word of a reason, a request id. The case of letters from A to Z makes no difference.",
             valueName: "text"))
     var search: String?
     @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50

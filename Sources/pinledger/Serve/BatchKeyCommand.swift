@@ -29,6 +29,6 @@ struct BatchKeyCommand: AsyncParsableCommand, HoldsKeys {
                 status: .usage)
         }
         let key = try NodeConfiguration.readKey(file).batchSigningKey()
-        Console.print(Base64URL.encode(key.publicKey.bytes))
+        Console.print(Base64.encode(key.publicKey.bytes))
     }
 }

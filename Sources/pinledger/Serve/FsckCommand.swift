@@ -57,7 +57,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     var kekFile: String?
     @Option(
         help: ArgumentHelp(
-            "Public key, as `pinledger key batch-public-key` prints it: the ledger's end has to be signed with it, which vouches for all events. Repeat it for several. [env: PINLEDGER_BATCH_PUBLIC_KEY]",
+            "Public key, as `pinledger key batch-public-key` prints it: the ledger's end has to be signed with it, which vouches for all events. Repeat it for several. [env: PINLEDGER_BATCH_PUBLIC_KEY, separated by commas]",
             valueName: "key")
     )
     var batchPublicKey: [String] = []

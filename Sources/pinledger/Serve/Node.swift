@@ -344,7 +344,10 @@ struct Node {
         do {
             try await follower.catchUp()
             // Each call looks for signatures for a limited time.
-            while ledger.position == 0, !ledger.hasSearched { try await follower.catchUp() }
+            while ledger.position == 0, !ledger.hasSearched {
+                try await Task.sleep(for: .milliseconds(10))
+                try await follower.catchUp()
+            }
             guard ledger.position == 0, let unsigned = ledger.unsigned else { return }
             throw CommandFailure(
                 "\(unsigned)",

@@ -325,10 +325,10 @@ struct NodeConfiguration: Sendable {
             ? (Environment["PINLEDGER_BATCH_PUBLIC_KEY"] ?? "").split { $0 == "," || $0 == " " }.map(String.init)
             : option
         return try texts.map { text in
-            guard let bytes = Base64URL.decode(text), let key = Ed25519PublicKey(bytes) else {
+            guard let bytes = Base64.decode(text), let key = Ed25519PublicKey(bytes) else {
                 throw CommandFailure(
                     "\(text) is not a batch public key",
-                    advice: "Give the 43 characters that `pinledger key batch-public-key` prints.", status: .usage)
+                    advice: "Give the 44 characters that `pinledger key batch-public-key` prints.", status: .usage)
             }
             return key
         }

@@ -89,7 +89,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
             let state = services.ledger.view.state
             var expected: [Checkpoint] = []
             do { expected = try await Node(configuration: configuration).expectedCheckpoints(state.log) } catch {
-                guard !known.isEmpty else { throw error }
+                guard !known.isEmpty || delivered.contains(where: { !$0.1.isEmpty }) else { throw error }
                 Console.error("--expect-checkpoint is left out: \(ErrorText.sentence(for: error)).")
             }
             let more = expected.map {
@@ -119,7 +119,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         let loss = try await HistoryLoss(
             of: known, delivered: delivered, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
         let changes = LostChanges(of: loss.events, in: view.state, at: services.clock())
-        let plan = try self.plan(loss, view.state, isBlind: known.isEmpty && (delivered.isEmpty || self.raiseBy != nil))
+        let plan = try self.plan(loss, view.state, isBlind: known.isEmpty && delivered.allSatisfy { $0.events.isEmpty })
         if self.raiseBy != nil, plan.restoration == nil {
             Console.error(
                 "By what is known nothing is lost, so versions are not raised. Leave --memory, --state-directory, --report and --delivered out to raise them all the same."
@@ -168,6 +168,18 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         // A recovery that was interrupted before the log got its name is only finished.
         let isInterrupted = state.log.origin != nil && state.signableOrigin == nil
         if loss.isOpen || !loss.overtaken.isEmpty || (isBlind && !isInterrupted) {
+            guard loss.epoch - state.fleet.epoch < Self.epochLimit else {
+                throw CommandFailure(
+                    "a source names the epoch \(loss.epoch), and the ledger is in epoch \(state.fleet.epoch)",
+                    advice: "Leave that source out: nobody has recovered so often.", status: .usage)
+            }
+            if loss.hasUnknownRaise, self.raiseBy == nil {
+                throw CommandFailure(
+                    "events of a later epoch were delivered, and none says by how much it raised versions",
+                    advice:
+                        "Give --raise-by with more than that, or the HistoryRestored event with --delivered.",
+                    status: .usage)
+            }
             if let raiseBy, raiseBy < loss.leastRaise {
                 throw CommandFailure(
                     "--raise-by \(raiseBy) leaves versions at or below those that clients hold",
@@ -187,6 +199,9 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         }
         return plan
     }
+
+    /// How many recoveries can have been lost: the number of an epoch comes from files, and has an end.
+    private static let epochLimit: Int64 = 1_000_000
 
     /// The least multiple of a million that is above: what no node remembers is below it too, unless an app had a million
     /// lost changes.

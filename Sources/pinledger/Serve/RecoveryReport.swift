@@ -65,7 +65,7 @@ struct RecoveryReport: Sendable {
             let count = Int64(known) + self.loss.unknownEvents
             Console.print(
                 "Lost: \(count) event\(count == 1 ? "" : "s") from position \(self.loss.keptSize) on"
-                    + (self.loss.unknownEvents > 0 ? ", \(self.loss.unknownEvents) of which no node has kept." : "."))
+                    + (self.loss.unknownEvents > 0 ? ", \(self.loss.unknownEvents) of which no source has." : "."))
         }
         if known > 0 {
             var table = Table(["POSITION", "TIME", "WHO", "STREAM", "WHAT", "WHY"])

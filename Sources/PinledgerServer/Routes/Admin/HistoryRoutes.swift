@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import HTTPTypes
 import Hummingbird
@@ -9,6 +10,8 @@ import Publishing
 /// The history of an app and of the whole ledger.
 struct HistoryRoutes: Sendable {
     let services: Services
+    /// Searches take connections to the database for longer than anything else.
+    private let searches = ConcurrencyLimiter<Never>(limit: 2)
     private static let query = ["type", "actor", "since", "until", "after", "search", "order", "limit", "cursor"]
 
     init(services: Services) {
@@ -83,6 +86,11 @@ struct HistoryRoutes: Sendable {
         let boundary = try Cursor.read(exchange, list: path, filter: fingerprint).map { text in
             guard let position = Int64(text) else { throw Problem(.invalidCursor, "The cursor names no position.") }
             return position
+        }
+        let place = filter.text == nil ? nil : self.searches.take()
+        defer { place?.release() }
+        guard filter.text == nil || place != nil else {
+            throw Problem(.overloaded, "Two other searches of the history are running.")
         }
         let page = try await self.services.reader.history(filter, from: boundary, ascending: ascending, limit: limit)
 
