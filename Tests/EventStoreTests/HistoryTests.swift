@@ -88,12 +88,12 @@ struct HistoryTests {
             let reader = LedgerReader(pool: node.pool)
             let all = try await reader.entries(at: 0..<1000, limit: 1000)
             let renamed = try #require(all.last?.entry.event.type)
-            // The bytes of é are 303 and 251 in octal.
-            for text in ["the café", "THE CAF", #"\"13\""#, "n39", app.text, "nowhere", "\u{0}", "303", "251 "] {
+            // The last byte of é is 251 in octal.
+            for text in ["the café", "THE CAF", #"\"13\""#, "n39", app.text, "nowhere", "\u{0}", ##"251 \""##] {
                 let expected = all.filter {
                     String(decoding: $0.bytes, as: UTF8.self).lowercased().contains(text.lowercased())
                 }.map(\.entry.position)
-                #expect(["nowhere", "\u{0}", "303", "251 "].contains(text) == expected.isEmpty)
+                #expect(["nowhere", "\u{0}", ##"251 \""##].contains(text) == expected.isEmpty)
                 var filter = LedgerReader.Filter()
                 filter.text = Array(text.utf8)
                 for types in [[], [renamed]] {

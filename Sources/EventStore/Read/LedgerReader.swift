@@ -227,7 +227,7 @@ package struct LedgerReader: Sendable {
         // Within a stream, versions stand in the order of positions, and there is an index on them.
         let order = (filter.stream == nil ? "position" : "stream_version") + (ascending ? " ASC" : " DESC")
         // On one connection: with several servers, another one may lack the last events.
-        let (last, found) = try await self.pool.withConnection { connection in
+        let (last, found) = try await self.pool.reading { connection in
             var (conditions, parameters) = (conditions, parameters)
             func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
             var last: Int64?

@@ -63,6 +63,11 @@ package final class PostgresPool: Sendable {
         try await self.retrying(\.isConnectionLoss) { try await $0.query(sql, parameters) }
     }
 
+    /// Like ``read(_:_:)``, for several statements that only read, on one connection.
+    package func reading<R>(_ body: (PostgresConnection) async throws -> R) async throws -> R {
+        try await self.retrying(\.isConnectionLoss, body)
+    }
+
     /// A transaction on any connection; it is not repeated. See `PostgresConnection.transaction`.
     package func transaction<R: Sendable>(
         isolation: PostgresIsolation? = nil,
@@ -103,10 +108,10 @@ package final class PostgresPool: Sendable {
         self.state.withLock { ($0.machine.leased.count, $0.machine.idle.count, $0.machine.waiting.count) }
     }
 
-    private func retrying(
+    private func retrying<R>(
         _ isSafe: (PostgresError) -> Bool,
-        _ body: (PostgresConnection) async throws -> PostgresRows
-    ) async throws -> PostgresRows {
+        _ body: (PostgresConnection) async throws -> R
+    ) async throws -> R {
         do {
             return try await self.withConnection(body)
         } catch let error as PostgresError where isSafe(error) {
