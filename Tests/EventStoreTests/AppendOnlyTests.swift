@@ -75,6 +75,7 @@ struct AppendOnlyTests {
             "UPDATE pinledger.stream SET version = 1",
             "DELETE FROM pinledger.command",
             "DELETE FROM pinledger.snapshot",
+            "DELETE FROM pinledger.snapshot_part",
             "DELETE FROM pinledger.signing_secret",
             "ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change",
             "DROP TABLE pinledger.event_00000000000000",
@@ -91,7 +92,9 @@ struct AppendOnlyTests {
     @Test func `the reader's account reads the ledger, and neither writes nor sees private keys`() async throws {
         let database = try await Self.filled()
         let reader = try await database.connect(as: .reader)
-        for table in ["head", "event", "tree_node", "stream", "command", "snapshot", "document", "migration"] {
+        for table in [
+            "head", "event", "tree_node", "stream", "command", "snapshot", "snapshot_part", "document", "migration",
+        ] {
             #expect(await failure { try await reader.query("SELECT count(*) FROM pinledger.\(table)") } == nil)
         }
         let refused = [
@@ -103,6 +106,7 @@ struct AppendOnlyTests {
             "SELECT pinledger.ensure_partitions()",
             "SELECT pinledger.forget_commands(now())",
             "SELECT pinledger.store_snapshot(1, 1, '', '', '')",
+            "SELECT pinledger.store_snapshot_part(1, 1, 1, '')",
             "SELECT pinledger.publish_documents('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
             "SELECT pinledger.store_signing_secret('', '', '', '')",
             "SELECT pinledger.erase_signing_secret('')",

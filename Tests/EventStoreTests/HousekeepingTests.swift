@@ -62,8 +62,8 @@ import Testing
             func insert(_ form: Int32, _ position: Int, days: Int) async throws {
                 try await database.execute(
                     """
-                    INSERT INTO pinledger.snapshot (fold_version, position, frontier, digest, body, created_at)
-                    VALUES (\(form), \(position), '', sha256(''), '', now() - interval '\(days) days')
+                    INSERT INTO pinledger.snapshot (fold_version, position, frontier, digests, tag, created_at)
+                    VALUES (\(form), \(position), '', '', sha256(''), now() - interval '\(days) days')
                     """)
             }
             func sweep() async throws -> [Int64] {

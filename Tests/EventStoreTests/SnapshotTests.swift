@@ -63,12 +63,18 @@ struct SnapshotTests {
 
     /// What can be done to a stored snapshot, and whether it is to be noticed as damage.
     static let damages: [(sql: String, isDamage: Bool)] = [
-        ("UPDATE pinledger.snapshot SET body = set_byte(body, 20, get_byte(body, 20) # 1)", true),
-        ("UPDATE pinledger.snapshot SET body = substr(body, 2)", true),
-        ("UPDATE pinledger.snapshot SET body = substr(body, 1, length(body) - 1)", true),
-        ("UPDATE pinledger.snapshot SET body = body || '\\x00'::bytea", true),
-        ("UPDATE pinledger.snapshot SET body = ''", true),
-        ("UPDATE pinledger.snapshot SET body = '{}', digest = sha256('{}')", true),
+        ("UPDATE pinledger.snapshot_part SET body = set_byte(body, 5, get_byte(body, 5) # 1) WHERE number = 0", true),
+        ("UPDATE pinledger.snapshot_part SET body = substr(body, 2) WHERE number = 0", true),
+        ("UPDATE pinledger.snapshot_part SET body = body || '\\x00'::bytea WHERE number = 256", true),
+        ("UPDATE pinledger.snapshot_part SET body = '' WHERE number = 100", true),
+        ("DELETE FROM pinledger.snapshot_part WHERE number = 0", true),
+        ("DELETE FROM pinledger.snapshot_part WHERE number = 16", true),
+        ("DELETE FROM pinledger.snapshot_part WHERE number = 256", true),
+        ("DELETE FROM pinledger.snapshot_part", true),
+        ("UPDATE pinledger.snapshot_part SET number = number + 1000", true),
+        ("UPDATE pinledger.snapshot SET digests = set_byte(digests, 8000, get_byte(digests, 8000) # 1)", true),
+        ("UPDATE pinledger.snapshot SET digests = substr(digests, 33)", true),
+        ("UPDATE pinledger.snapshot SET digests = ''", true),
         ("UPDATE pinledger.snapshot SET frontier = substr(frontier, 33)", true),
         ("UPDATE pinledger.snapshot SET frontier = set_byte(frontier, 3, get_byte(frontier, 3) # 1)", true),
         ("UPDATE pinledger.snapshot SET position = 1000", true),
@@ -121,7 +127,8 @@ struct SnapshotTests {
                 try await store.store(node.ledger.view)
             }
             for (number, position) in [(1, 2), (2, 1), (3, 0)] {
-                try await database.execute("UPDATE pinledger.snapshot SET body = 'x' WHERE position = \(position + 1)")
+                try await database.execute(
+                    "UPDATE pinledger.snapshot_part SET body = 'x' WHERE position = \(position + 1)")
                 let start = try await store.load()
                 #expect(start.view.head.position == Int64(position) && start.unusable == number)
                 #expect(start.view.state.apps.count == position)
@@ -148,11 +155,23 @@ struct SnapshotTests {
                 #expect(start.view.head.position == (isBelieved ? 1 : 0))
                 #expect(start.unusable == (isBelieved ? 0 : 1))
             }
-            // Not even with a new digest.
-            try await database.execute("DELETE FROM pinledger.snapshot")
-            try await store(Self.key(1)).store(node.ledger.view)
-            try await database.execute("UPDATE pinledger.snapshot SET digest = substr(body, length(body) - 31)")
-            #expect(try await store(Self.key(1)).load().unusable == 1)
+            // Not even with the tag that a node without a key makes, and not with a part and its digest exchanged.
+            let seal = """
+                sha256('pinledger/snapshot/v1\\000'::bytea || int4send(fold_version) || int8send(position) || frontier
+                    || sha256(digests))
+                """
+            for change in [
+                "UPDATE pinledger.snapshot SET tag = \(seal)",
+                """
+                UPDATE pinledger.snapshot_part SET body = '\\x0101' WHERE number = 256;
+                UPDATE pinledger.snapshot SET digests = substr(digests, 1, 32 * 256) || sha256('\\x0101');
+                """,
+            ] {
+                try await database.execute("DELETE FROM pinledger.snapshot")
+                try await store(Self.key(1)).store(node.ledger.view)
+                try await database.execute(change)
+                #expect(try await store(Self.key(1)).load().unusable == 1)
+            }
         }
     }
 
@@ -275,6 +294,39 @@ struct SnapshotTests {
             #expect(try await stored() == [4, 13, 23])
             let store = SnapshotStore(pool: node.pool, key: Self.key(1), logger: .silent)
             #expect(try await store.load().view.head == node.ledger.view.head)
+        }
+    }
+
+    @Test func `nodes that store the same snapshot at once store it once, and it can be started from`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            _ = try await Self.fill(node)
+            let (view, store) = (node.ledger.view, SnapshotStore(pool: node.pool, logger: .silent))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<4 { group.addTask { try await store.store(view) } }
+                try await group.waitForAll()
+            }
+            let rows = try await database.query(
+                """
+                SELECT (SELECT count(*) FROM pinledger.snapshot), count(*) FROM pinledger.snapshot_part
+                """)
+            #expect(try (rows.only.int64(0), rows.only.int64(1)) == (1, Int64(LedgerState.snapshotPartCount)))
+            #expect(try await store.load().view.head == view.head)
+        }
+    }
+
+    @Test func `parts of a snapshot stay only with the snapshot, and go with it`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+            let alone = await failure {
+                try await node.pool.query("SELECT pinledger.store_snapshot_part(1, 1, 1, 'part')")
+            }
+            #expect(alone?.sqlState == "23503")
+            try await SnapshotStore(pool: node.pool, logger: .silent).store(node.ledger.view)
+            try await database.execute("DELETE FROM pinledger.snapshot")
+            let rows = try await database.query("SELECT count(*) FROM pinledger.snapshot_part")
+            #expect(try rows.only.int64(0) == 0)
         }
     }
 

@@ -136,7 +136,10 @@ extension InputReader {
             read: { input in
                 var state = LedgerState()
                 for part in 0..<LedgerState.snapshotPartCount { try? state.restore(part: part, from: input[...]) }
-                use(try? SnapshotBody(stored: input, at: LedgerView().head))
+                let seal = SnapshotSeal(position: 1, frontier: input, digests: sha256(input))
+                use(seal.bytes, seal.stateDigest)
+                try? seal.restore(part: 0, from: input, in: &state)
+                try? seal.restore(part: 256, from: input, in: &state)
                 use(try? MerkleFrontier(size: 3, encoded: input), InstallSketch(registers: input)?.estimate)
             }),
         InputReader(

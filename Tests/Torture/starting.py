@@ -15,8 +15,6 @@ from pinledger import BINARY, host_body
 from report import Experiment, Measurement, MissingFeature, megabytes, milliseconds
 from stage import Stage
 
-#: The digest at the end of a snapshot, of where it stands and of the state before it.
-SEAL = 32
 NOTICE = "a snapshot cannot be used"
 MARKED = "com.example.marked"
 TRUE_NAME, FORGED_NAME = "Right as recorded", "Wrong as forged.."
@@ -51,12 +49,12 @@ def await_documents(node: Node, ledger: Ledger) -> None:
 
 
 def take_snapshot(ledger: Ledger) -> bytes:
-    """What a node keeps next is taken away from it. A node that finds none keeps one, within ten seconds at most."""
+    """The digests of what a node keeps next, which is taken away from it. A node that finds none keeps one, within ten seconds at most."""
     ledger.execute("DELETE FROM pinledger.snapshot")
     await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot", seconds=120)
-    body = bytes(ledger.value("SELECT body FROM pinledger.snapshot"))
+    digests = bytes(ledger.value("SELECT digests FROM pinledger.snapshot"))
     ledger.execute("DELETE FROM pinledger.snapshot")
-    return body
+    return digests
 
 
 # MARK: F30
@@ -95,12 +93,12 @@ def replay(stage: Stage, is_broken: bool) -> Measurement:
         node.api.must("PATCH", f"/v1/apps/{sample[0]}", {"display_name": "One event more"})
         followed = take_snapshot(ledger)
 
-    same = hashlib.sha256(followed[:-SEAL]).digest() == hashlib.sha256(replayed[:-SEAL]).digest()
+    same = followed == replayed
     quiet, busy = samples.between(begun + 0.3, started), samples.between(started, ended)
     base, p99 = quiet.p(0.99), busy.p(0.99)
     measurement.figures |= {
         "events_replayed": total, "seconds": seconds, "events_per_second": total / seconds, "memory_peak": memory,
-        "state_bytes": len(replayed), "fetch_p99_before": base, "fetch_p99": p99, "fetches_failed": samples.failures,
+        "fetch_p99_before": base, "fetch_p99": p99, "fetches_failed": samples.failures,
     }  # fmt: skip
     measurement.expect("same state", same, "the state after the replay is not the one that the other node came to")
     measurement.expect("same documents", not wrong, f"{len(wrong)} of {len(sample)} differ, such as {wrong[:3]}")
@@ -125,38 +123,37 @@ def replay(stage: Stage, is_broken: bool) -> Measurement:
 
 @dataclass
 class Kept:
-    """A row of the table of snapshots."""
+    """A row of the table of snapshots, and the rows of its parts."""
 
     fold: int
     position: int
     frontier: bytes
+    digests: bytes
     tag: bytes
-    body: bytes
+    parts: list[bytes]
 
     @classmethod
     def of(cls, ledger: Ledger) -> "Kept":
         await_rows(ledger, "SELECT count(*) FROM pinledger.snapshot", seconds=120)
-        (row,) = ledger.execute("SELECT fold_version, position, frontier, digest, body FROM pinledger.snapshot")
-        return cls(*row)
+        (row,) = ledger.execute("SELECT fold_version, position, frontier, digests, tag FROM pinledger.snapshot")
+        return cls(*row, [body for (body,) in ledger.execute("SELECT body FROM pinledger.snapshot_part ORDER BY number")])
 
     def put(self, ledger: Ledger) -> None:
         ledger.execute(
-            "INSERT INTO pinledger.snapshot (fold_version, position, frontier, digest, body) VALUES (%s, %s, %s, %s, %s)",
-            self.fold, self.position, self.frontier, self.tag, self.body,
+            "INSERT INTO pinledger.snapshot (fold_version, position, frontier, digests, tag) VALUES (%s, %s, %s, %s, %s)",
+            self.fold, self.position, self.frontier, self.digests, self.tag,
         )  # fmt: skip
+        for number, body in enumerate(self.parts):
+            ledger.execute("INSERT INTO pinledger.snapshot_part VALUES (%s, %s, %s, %s)", self.fold, self.position, number, body)
 
     def but(self, **changes) -> "Kept":
         return Kept(**{**self.__dict__, **changes})
 
     def forged(self, kek: bytes | None) -> "Kept":
-        """With another name in it and a seal that fits; authenticated, where the forger has the key."""
-        assert self.body.count(TRUE_NAME.encode()) == 1 and len(TRUE_NAME) == len(FORGED_NAME)
-        body = self.body.replace(TRUE_NAME.encode(), FORGED_NAME.encode())[:-SEAL]
-        digests, at = b"", 0
-        while at < len(body):
-            length = int.from_bytes(body[at : at + 4], "big")
-            digests += hashlib.sha256(body[at + 4 : at + 4 + length]).digest()
-            at += 4 + length
+        """With another name in it and a tag that fits; authenticated, where the forger has the key."""
+        assert b"".join(self.parts).count(TRUE_NAME.encode()) == 1 and len(TRUE_NAME) == len(FORGED_NAME)
+        parts = [part.replace(TRUE_NAME.encode(), FORGED_NAME.encode()) for part in self.parts]
+        digests = b"".join(hashlib.sha256(part).digest() for part in parts)
         place = b"pinledger/snapshot/v1\0" + self.fold.to_bytes(4, "big") + self.position.to_bytes(8, "big")
         seal = hashlib.sha256(place + self.frontier + hashlib.sha256(digests).digest()).digest()
         tag = seal
@@ -165,11 +162,14 @@ class Kept:
             extracted = hmac.digest(bytes(32), kek, "sha256")
             key = hmac.digest(extracted, b"pinledger/kek/v2/authenticate/snapshot\x01", "sha256")
             tag = hmac.digest(key, seal, "sha256")
-        return self.but(body=body + seal, tag=tag)
+        return self.but(parts=parts, digests=digests, tag=tag)
 
     def with_changed_byte(self) -> "Kept":
-        half = len(self.body) // 2
-        return self.but(body=self.body[:half] + bytes([self.body[half] ^ 1]) + self.body[half + 1 :])
+        """In the largest part, in its middle."""
+        place = max(range(len(self.parts)), key=lambda number: len(self.parts[number]))
+        part, half = self.parts[place], len(self.parts[place]) // 2
+        changed = part[:half] + bytes([part[half] ^ 1]) + part[half + 1 :]
+        return self.but(parts=[*self.parts[:place], changed, *self.parts[place + 1 :]])
 
 
 def name_of_marked(node: Node) -> str:
@@ -252,14 +252,14 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
     stage.invariants(measurement, ledger, node, (), previous)
     # What it keeps is what it started from.
     again = take_snapshot(ledger)
-    measurement.expect("restored", again == kept.body, "the state read from a snapshot gives another snapshot")
+    measurement.expect("restored", again == kept.digests, "the state read from a snapshot gives another snapshot")
     # One more event, for a second and newer snapshot.
     node.api.must("POST", f"/v1/apps/{MARKED}/hosts", host_body("late.example.com"))
     node.stop()
     _, newer = start_and_keep(TRUE_NAME)
 
     expect_passed_over("a byte changed", newer.with_changed_byte())
-    expect_passed_over("cut off", newer.but(body=newer.body[: len(newer.body) // 3]))
+    expect_passed_over("cut off", newer.but(parts=newer.parts[: len(newer.parts) // 3]))
     expect_passed_over("of another ledger", newer.but(frontier=bytes([newer.frontier[0] ^ 1]) + newer.frontier[1:]))
     expect_passed_over("of another position", newer.but(position=newer.position - 1))
     expect_passed_over("forged without the key", newer.forged(None))

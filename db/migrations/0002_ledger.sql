@@ -387,21 +387,44 @@ CREATE TABLE pinledger.snapshot (
     fold_version integer     NOT NULL,
     position     bigint      NOT NULL CHECK (position > 0),
     frontier     bytea       NOT NULL,
-    digest       bytea       NOT NULL CHECK (octet_length(digest) = 32),
-    -- By the node that made it, for nodes that have the public key only.
+    -- The SHA-256 of each part, one after another.
+    digests      bytea       NOT NULL CHECK (octet_length(digests) % 32 = 0),
+    -- By a node with the key-encryption key: of the columns before it.
+    tag          bytea       NOT NULL CHECK (octet_length(tag) = 32),
+    -- By the same node, for nodes that have the public key only.
     signature    bytea       CHECK (octet_length(signature) = 72),
-    body         bytea       NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (fold_version, position)
 );
 GRANT SELECT ON pinledger.snapshot TO pinledger_app, pinledger_reader;
 
--- Stores a snapshot, and keeps the newest three of its fold version.
+-- The state of a snapshot, in parts: a value has at most 1 GB, and a node needs few of them in memory at once. Parts are
+-- stored before their snapshot, in the same transaction.
+CREATE TABLE pinledger.snapshot_part (
+    fold_version integer NOT NULL,
+    position     bigint  NOT NULL,
+    number       integer NOT NULL CHECK (number >= 0),
+    body         bytea   NOT NULL,
+    PRIMARY KEY (fold_version, position, number),
+    FOREIGN KEY (fold_version, position) REFERENCES pinledger.snapshot
+        ON UPDATE CASCADE ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+);
+GRANT SELECT ON pinledger.snapshot_part TO pinledger_app, pinledger_reader;
+
+-- Stores one part of a snapshot. Another node that stores the same snapshot is waited for, and its parts stay.
+CREATE FUNCTION pinledger.store_snapshot_part(p_fold integer, p_position bigint, p_number integer, p_body bytea)
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
+    INSERT INTO snapshot_part (fold_version, position, number, body) VALUES (p_fold, p_position, p_number, p_body)
+        ON CONFLICT DO NOTHING;
+$$;
+GRANT EXECUTE ON FUNCTION pinledger.store_snapshot_part TO pinledger_app;
+
+-- Stores a snapshot whose parts are stored, and keeps the newest three of its fold version.
 CREATE FUNCTION pinledger.store_snapshot(
-    p_fold integer, p_position bigint, p_frontier bytea, p_digest bytea, p_body bytea, p_signature bytea DEFAULT NULL
+    p_fold integer, p_position bigint, p_frontier bytea, p_digests bytea, p_tag bytea, p_signature bytea DEFAULT NULL
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
-    INSERT INTO snapshot (fold_version, position, frontier, digest, body, signature)
-    VALUES (p_fold, p_position, p_frontier, p_digest, p_body, p_signature)
+    INSERT INTO snapshot (fold_version, position, frontier, digests, tag, signature)
+    VALUES (p_fold, p_position, p_frontier, p_digests, p_tag, p_signature)
         ON CONFLICT DO NOTHING;
     DELETE FROM snapshot s
      WHERE s.fold_version = p_fold
@@ -429,8 +452,8 @@ CREATE FUNCTION pinledger.retag_snapshot(
 ) RETURNS boolean
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     WITH taken AS (
-        UPDATE snapshot s SET digest = p_to, signature = p_signature
-         WHERE s.fold_version = p_fold AND s.position = p_position AND s.digest = p_from
+        UPDATE snapshot s SET tag = p_to, signature = p_signature
+         WHERE s.fold_version = p_fold AND s.position = p_position AND s.tag = p_from
         RETURNING 1
     )
     SELECT EXISTS (SELECT FROM taken)

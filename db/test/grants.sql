@@ -9,7 +9,7 @@ SELECT test.same(
     SELECT string_agg(format('%s SELECT %s', role, name), E'\n' ORDER BY role, name) AS expected
       FROM (VALUES ('pinledger_app'), ('pinledger_reader')) r (role),
            (VALUES ('adoption_count'), ('adoption_sketch'), ('client_secret'), ('command'), ('cosigned_checkpoint'), ('document'), ('event'),
-                   ('head'), ('material'), ('migration'), ('node'), ('observation'), ('outcome_minute'), ('probe'), ('signing_secret'), ('snapshot'), ('stream'),
+                   ('head'), ('material'), ('migration'), ('node'), ('observation'), ('outcome_minute'), ('probe'), ('signing_secret'), ('snapshot'), ('snapshot_part'), ('stream'),
                    ('telemetry_secret'), ('tree_node'), ('webhook_delivery'), ('webhook_feed'), ('webhook_secret'), ('witness')) t (name)
      WHERE role = 'pinledger_app' OR name NOT IN ('client_secret', 'signing_secret', 'telemetry_secret', 'webhook_secret')
 ) e GROUP BY expected;
@@ -20,7 +20,7 @@ SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY[
     'feed_webhook', 'forget_adoption', 'forget_commands', 'forget_deliveries', 'forget_node', 'forget_nodes',
     'forget_observations', 'forget_outcomes', 'forget_snapshots', 'keep_cosigned_checkpoint', 'keep_witness_answer', 'lease_deliveries', 'lock_head', 'lock_secrets', 'merge_adoption_sketches', 'open_webhook',
     'publish_documents', 'record_outcomes', 'record_probe', 'rehearse_append', 'replay_deliveries', 'report_node', 'retag_snapshot', 'rewrap_secrets', 'sealed_secrets', 'settle_delivery', 'store_client_secret', 'store_material', 'store_signing_secret',
-    'store_snapshot', 'store_telemetry_secret', 'store_webhook_secret'], 'functions of the application')
+    'store_snapshot', 'store_snapshot_part', 'store_telemetry_secret', 'store_webhook_secret'], 'functions of the application')
   FROM pg_proc p WHERE p.pronamespace = 'pinledger'::regnamespace
    AND has_function_privilege('pinledger_app', p.oid, 'EXECUTE');
 SELECT test.same(array_agg(p.proname::text ORDER BY p.proname), ARRAY['report_node', 'sealed_secrets'], 'functions of the reader')

@@ -61,8 +61,14 @@ enum Statements {
         SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3
         """
     static let snapshot: PreparedStatement = """
-        SELECT frontier, digest, body, signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
+        SELECT frontier, digests, tag, signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
         """
+    /// At most `$4` parts of a snapshot, from the part $3 on.
+    static let snapshotParts: PreparedStatement = """
+        SELECT number, body FROM pinledger.snapshot_part
+        WHERE fold_version = $1 AND position = $2 AND number >= $3 ORDER BY number LIMIT $4
+        """
+    static let storeSnapshotPart: PreparedStatement = "SELECT pinledger.store_snapshot_part($1, $2, $3, $4)"
     static let newestSnapshot: PreparedStatement = """
         SELECT position, created_at, now() FROM pinledger.snapshot
         WHERE fold_version = $1 ORDER BY position DESC LIMIT 1
@@ -73,7 +79,7 @@ enum Statements {
     }
     /// The tag of every snapshot and the columns that it authenticates.
     static let snapshotTags: PreparedStatement = """
-        SELECT fold_version, position, digest, substr(body, length(body) - 31) FROM pinledger.snapshot
+        SELECT fold_version, position, frontier, digests, tag FROM pinledger.snapshot
         """
     static let retagSnapshot: PreparedStatement = "SELECT pinledger.retag_snapshot($1, $2, $3, $4, $5)"
     /// At most `$4` ends of batches at positions [$1, $2) whose MAC names the key $3, the last first.

@@ -47,7 +47,7 @@ package struct SnapshotAudit: Sendable {
             // The snapshot's tree is that of the recorded hashes; an entry that was changed together with its hash shows
             // only in the tree over the entries.
             try self.head.check(view.head)
-            guard view.head.lastTime == self.head.lastTime, await SnapshotBody.digest(of: view.state) == self.digest
+            guard view.head.lastTime == self.head.lastTime, await SnapshotSeal.digest(of: view.state) == self.digest
             else {
                 throw LedgerFault.snapshot(position: self.head.position)
             }

@@ -64,11 +64,21 @@ package struct SnapshotStore: Sendable {
         let row = try await self.pool.read(
             Statements.snapshot.sql, [.int32(LedgerState.foldVersion), .int64(position)]
         ).only
+        let seal = SnapshotSeal(position: position, frontier: try row.bytes(0), digests: try row.bytes(1))
+        guard seal.digests.count == 32 * LedgerState.snapshotPartCount else { throw SnapshotSeal.Unusable.damaged }
         // The snapshot's tree must be the one that the ledger's own hashes make.
-        guard let size = UInt64(exactly: position), size > 0 else { throw SnapshotBody.Unusable.foreign }
-        let frontier = try MerkleFrontier(size: size, encoded: try row.bytes(0))
+        guard let size = UInt64(exactly: position), size > 0 else { throw SnapshotSeal.Unusable.foreign }
+        let frontier = try MerkleFrontier(size: size, encoded: seal.frontier)
         guard try await LedgerReader(pool: self.pool).frontier(at: frontier.size) == frontier else {
-            throw SnapshotBody.Unusable.foreign
+            throw SnapshotSeal.Unusable.foreign
+        }
+        if let key {
+            guard try row.bytes(2) == key.tag(of: seal.bytes) else { throw SnapshotSeal.Unusable.notAuthentic }
+        } else if !self.verifiers.isEmpty {
+            let signature = try row.optionalBytes(3)
+            guard self.verifiers.contains(where: { $0.isRight(signature, ofSnapshot: seal.bytes) }) else {
+                throw SnapshotSeal.Unusable.notAuthentic
+            }
         }
         let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
         var view = LedgerView()
@@ -76,31 +86,59 @@ package struct SnapshotStore: Sendable {
             position: position, frontier: frontier, lastTime: Timestamp(microseconds: try last.only.timestamp(1))
         )
         view.lastLeaf = LogHash(try last.only.bytes(0))
-        let body = try SnapshotBody(stored: try row.bytes(2), at: view.head)
-        if let key {
-            guard try row.bytes(1) == key.tag(of: body.seal) else { throw SnapshotBody.Unusable.notAuthentic }
-        } else if !self.verifiers.isEmpty {
-            let signature = try row.optionalBytes(3)
-            guard self.verifiers.contains(where: { $0.isRight(signature, ofSnapshot: body.seal) }) else {
-                throw SnapshotBody.Unusable.notAuthentic
-            }
-        }
-        view.state = try body.state()
-        guard view.state.fleet.featureLevel <= self.knownLevel else { throw SnapshotBody.Unusable.later }
-        return (view, body.stateDigest)
+        view.state = try await self.state(of: seal)
+        guard view.state.fleet.featureLevel <= self.knownLevel else { throw SnapshotSeal.Unusable.later }
+        return (view, seal.stateDigest)
     }
 
-    /// Stores a fold.
+    /// The parts read in one statement: about a sixteenth of the state is in memory twice.
+    private static let partsAtOnce = 16
+
+    private func state(of seal: SnapshotSeal) async throws -> LedgerState {
+        var state = LedgerState()
+        var number = 0
+        while number < LedgerState.snapshotPartCount {
+            let rows = try await self.pool.read(
+                Statements.snapshotParts.sql,
+                [
+                    .int32(seal.foldVersion), .int64(seal.position), .int32(Int32(number)),
+                    .int32(Int32(Self.partsAtOnce)),
+                ])
+            guard rows.count > 0 else { throw SnapshotSeal.Unusable.damaged }
+            for row in rows {
+                guard try row.int32(0) == Int32(number), number < LedgerState.snapshotPartCount else {
+                    throw SnapshotSeal.Unusable.damaged
+                }
+                try seal.restore(part: number, from: try row.bytes(1), in: &state)
+                number += 1
+                await Task.yield()
+            }
+        }
+        return state
+    }
+
+    /// Stores a fold: all of it or nothing.
+    ///
+    /// The connection's thread serializes the state, part by part.
     package func store(_ view: LedgerView) async throws {
-        let body = await SnapshotBody(of: view)
-        _ = try await self.pool.query(
-            Statements.storeSnapshot.sql,
-            [
-                .int32(LedgerState.foldVersion), .int64(view.head.position), .bytes(view.head.frontier.encoded),
-                .bytes(self.key?.tag(of: body.seal) ?? body.seal), .bytes(body.bytes),
-                self.key?.signature(of: body.seal).map { .bytes($0) } ?? .null,
-            ]
-        )
+        let (key, frontier) = (self.key, view.head.frontier.encoded)
+        try await self.pool.transaction { connection in
+            let place: [PostgresValue] = [.int32(LedgerState.foldVersion), .int64(view.head.position)]
+            var digests: [UInt8] = []
+            for number in 0..<LedgerState.snapshotPartCount {
+                let part = view.state.snapshotPart(number)
+                digests += sha256(part)
+                _ = try connection.query(
+                    prepared: Statements.storeSnapshotPart, place + [.int32(Int32(number)), .bytes(part)])
+            }
+            let seal = SnapshotSeal(position: view.head.position, frontier: frontier, digests: digests).bytes
+            _ = try connection.query(
+                prepared: Statements.storeSnapshot,
+                place + [
+                    .bytes(frontier), .bytes(digests), .bytes(key?.tag(of: seal) ?? seal),
+                    key?.signature(of: seal).map { .bytes($0) } ?? .null,
+                ])
+        }
     }
 
     /// Authenticates with a new key the snapshots that `old` authenticates, within the connection's transaction.
@@ -111,12 +149,15 @@ package struct SnapshotStore: Sendable {
     ) throws -> Int {
         var count = 0
         for row in try connection.query(prepared: Statements.snapshotTags) {
-            let (tag, seal) = (try row.bytes(2), try row.bytes(3))
+            let (fold, position, tag) = (try row.int32(0), try row.int64(1), try row.bytes(4))
+            let seal = SnapshotSeal(
+                foldVersion: fold, position: position, frontier: try row.bytes(2), digests: try row.bytes(3)
+            ).bytes
             guard tag == old.tag(of: seal) else { continue }
             let retagged = try connection.query(
                 prepared: Statements.retagSnapshot,
                 [
-                    .int32(try row.int32(0)), .int64(try row.int64(1)), .bytes(tag), .bytes(new.tag(of: seal)),
+                    .int32(fold), .int64(position), .bytes(tag), .bytes(new.tag(of: seal)),
                     new.signature(of: seal).map { .bytes($0) } ?? .null,
                 ]
             ).only.bool(0)

@@ -58,7 +58,7 @@ def measure(bench: Bench, events: int, apps: int) -> dict:
                 "events": large.events, "apps": apps, "loaded": large.loaded,
                 "start_seconds": cold["wall_seconds"], "start_mb": megabytes(cold["peak_kib"]),
                 "kept_seconds": kept_seconds, "kept_mb": kept_mb,
-                "snapshot_mb": int(large.sql("SELECT max(octet_length(body)) FROM pinledger.snapshot")) / 1e6,
+                "snapshot_mb": int(large.sql("SELECT max(size) FROM (SELECT sum(octet_length(body)) AS size FROM pinledger.snapshot_part GROUP BY position) s")) / 1e6,
                 "fsck_seconds": audited["wall_seconds"], "fsck_mb": megabytes(audited["peak_kib"]),
                 "database_mb": int(large.sql(f"SELECT pg_database_size('{DATABASE}')")) / 1e6,
             }  # fmt: skip

@@ -54,10 +54,11 @@ class LargeLedger:
         """Leaves the snapshots as a server made them ("kept"), one byte of each changed ("corrupted"), or "none"."""
         self.sql("DELETE FROM pinledger.snapshot")
         if kind != "none":
-            self.sql("INSERT INTO pinledger.snapshot SELECT * FROM public.kept_snapshot")
+            for table in ("snapshot", "snapshot_part"):
+                self.sql(f"INSERT INTO pinledger.{table} SELECT * FROM public.kept_{table}")
         if kind == "corrupted":
             half = "octet_length(body) / 2"
-            self.sql(f"UPDATE pinledger.snapshot SET body = set_byte(body, {half}, get_byte(body, {half}) # 1)")
+            self.sql(f"UPDATE pinledger.snapshot_part SET body = set_byte(body, {half}, get_byte(body, {half}) # 1)")
 
     def export_log(self) -> tuple[Path, str]:
         """A copy of the ledger's log, and its key; made once, while the cluster does not run."""
@@ -90,7 +91,8 @@ class LargeLedger:
             self._await("SELECT count(*) FROM pinledger.snapshot", 1)
         self.dev.stop()
         with self:
-            self.sql("CREATE TABLE public.kept_snapshot AS SELECT * FROM pinledger.snapshot")
+            for table in ("snapshot", "snapshot_part"):
+                self.sql(f"CREATE TABLE public.kept_{table} AS SELECT * FROM pinledger.{table}")
             self.events = int(self.sql("SELECT next_position FROM pinledger.head"))
             self.sql("VACUUM (FREEZE, ANALYZE)")
             self.app = self.sql("SELECT app FROM pinledger.document ORDER BY app LIMIT 1")
