@@ -110,6 +110,13 @@ extension LogLine {
             .init(
                 .error, "this node's memory cannot be written; the node tries again",
                 advice: "Read `error`. Check the disk and the rights of --state-directory.")
+        case .readingLedger:
+            .init(
+                .notice, "the ledger takes long to read; the node serves documents meanwhile, and nothing else",
+                advice: "Wait for `ledger_read`. If nodes often take long, see that the database has a recent snapshot."
+            )
+        case .ledgerRead:
+            .init(.notice, "the ledger is read; the node serves everything", advice: "Nothing.")
         case .endUnsigned:
             .init(
                 .warning,

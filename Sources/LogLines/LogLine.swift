@@ -36,6 +36,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case memoryNotKept = "memory_not_kept"
     case endUnsigned = "end_unsigned"
     case endSigned = "end_signed"
+    case readingLedger = "reading_ledger"
+    case ledgerRead = "ledger_read"
     case standbyBehind = "standby_behind"
     case nodeNotReported = "node_not_reported"
     case levelNotRaised = "level_not_raised"

@@ -1,3 +1,4 @@
+import EventStore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -141,6 +142,7 @@ package struct Server: Sendable {
                 try authenticator.principal(of: request, acceptsPassword: acceptsPassword)
             },
             isLogPublic: { [services = self.services] in services.isLogPublic },
+            unread: { [ledger = self.services.ledger] in ledger.unread },
             content: listener.content, places: places, rates: self.rates, log: self.log,
             trustedProxies: self.services.telemetry.trustedProxies
         )

@@ -85,7 +85,7 @@ def codes(node: Process) -> list[str]:
 
 
 def is_halted(api: API, why: str) -> None:
-    assert api.get("/readyz").json == {"status": "ready", "serves": True, "writes": False, "signs": False}
+    assert api.get("/readyz").json == {"status": "ready", "serves": True, "serves_documents": True, "writes": False, "signs": False}
     assert api.get("/readyz?for=writes").status == 503
     # Also to read: a token that was revoked in the lost part would be valid again.
     for refused in (api.request("POST", f"/v1/apps/{KEPT}/hosts", host_body("more.example.com")), api.get("/v1/apps")):

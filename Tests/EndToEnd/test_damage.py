@@ -101,7 +101,7 @@ def test_a_node_that_has_not_read_the_signing_key_serves_and_claims_nothing(ledg
         assert any("3" in str(finding) for finding in fsck(ledger, DAMAGED)["findings"])
         api = start()
         # No document can be verified without the key, and none is served that is not.
-        assert api.get("/readyz").json == {"status": "not_ready", "serves": False, "writes": False, "signs": False}
+        assert api.get("/readyz").json == {"status": "not_ready", "serves": False, "serves_documents": False, "writes": False, "signs": False}
         assert api.get("/readyz?for=writes").status == 503
         # Behind the damage keys, apps and tokens may have been made or revoked: nothing is said about them.
         hidden = (f"/client/v1/apps/{APP}/document", "/client/v1/jwks.json", "/client/v1/apps/com.example.other/document", "/v1/apps")

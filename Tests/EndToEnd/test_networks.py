@@ -224,7 +224,7 @@ def test_a_network_has_its_share_of_requests_that_cost_much(strict):
 
 def test_strangers_learn_whether_a_node_is_ready_and_operators_why(server, node):
     api = node.api
-    told = {"status": "ready", "serves": True, "writes": True, "signs": True}
+    told = {"status": "ready", "serves": True, "serves_documents": True, "writes": True, "signs": True}
     for use in ("", "?for=serves", "?for=writes", "?for=signs"):
         answer = api.request("GET", f"/readyz{use}", token=None)
         assert (answer.status, answer.json) == (200, told)
@@ -238,7 +238,7 @@ def test_a_node_that_only_reads_is_ready_to_serve_and_not_to_write(server):
     admin = free_port()
     node, api = start_node(server, "apart", "--read-only", "--admin-listen", f"127.0.0.1:{admin}")
     try:
-        told = {"serves": True, "writes": False, "signs": False}
+        told = {"serves": True, "serves_documents": True, "writes": False, "signs": False}
         for use, status in [("", 200), ("?for=writes", 503), ("?for=signs", 503)]:
             # The clients' address takes no tokens.
             answer = api.get(f"/readyz{use}")

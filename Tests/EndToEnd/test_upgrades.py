@@ -96,7 +96,7 @@ def test_an_earlier_program_serves_on_beside_a_later_one_and_records_nothing(dat
         assert api.document(APP).body == served.body
         public = api.request("GET", "/readyz", token=None)
         assert (public.status, public.json) == (
-            200, {"status": "ready", "serves": True, "writes": False, "signs": False})  # fmt: skip
+            200, {"status": "ready", "serves": True, "serves_documents": True, "writes": False, "signs": False})  # fmt: skip
         assert api.request("GET", "/readyz?for=writes", token=None).status == 503
         assert "upgrade_needed" in node.log.read_text()
         assert "fsck" not in node.log.read_text().split("upgrade_needed")[1].split("\n")[0]

@@ -14,6 +14,7 @@ struct NodeMemoryTests {
             documents: [
                 try AppID("com.example.shop"): .init(version: 7, contentDigest: [UInt8](repeating: 0xab, count: 32))
             ],
+            keys: ["k1": [UInt8](repeating: 0xcd, count: 32)],
             journal: .init(position: 299, root: MerkleTree.leafHash([2])),
             database: DatabaseIdentity(systemIdentifier: "7434211234567890123", timeline: 3))
     }
@@ -67,6 +68,8 @@ struct NodeMemoryTests {
         #"{"documents":{},"epoch":-1,"form":1,"position":1,"root":"ROOT"}"#,
         #"{"documents":{},"epoch":0,"form":1,"journal":{"position":2,"root":"ROOT"},"position":1,"root":"ROOT"}"#,
         #"{"database":{},"documents":{},"epoch":0,"form":1,"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":1,"keys":{"k1":"AAAA"},"position":1,"root":"ROOT"}"#,
+        #"{"documents":{},"epoch":0,"form":1,"keys":[],"position":1,"root":"ROOT"}"#,
         #"{"documents":[],"epoch":0,"form":1,"position":1,"root":"ROOT"}"#,
         #"{"documents":{},"epoch":0,"form":1,"more":1,"position":1,"root":"ROOT"}"#,
         "[]", "", "{",

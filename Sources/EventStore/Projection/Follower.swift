@@ -142,6 +142,7 @@ package struct Follower: Sendable {
         while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
+            self.ledger.noteRead(base.head.position, of: head.position)
             let (view, grown, fault) = try await self.fold(base, to: head)
             let isTaken = self.ledger.advance(
                 from: base.head, to: view, changing: grown, isLocal: false, halting: fault)
@@ -239,13 +240,15 @@ package struct Follower: Sendable {
         do {
             if head.position - base.head.position >= self.bulkSize {
                 defer { grown = view.state.streams(grownSince: base.state) }
-                try await self.bulk.fold(&view, to: head.position)
+                let (ledger, end) = (self.ledger, head.position)
+                try await self.bulk.fold(&view, to: end) { ledger.noteRead($0, of: end) }
             } else {
                 while view.head.position < head.position {
                     let page = try await self.reader.page(
                         at: view.head.position..<head.position, limit: self.pageSize, knowing: self.ledger.knownLevel)
                     grown.formUnion(page.steps.map(\.stream))
                     try view.apply(page, before: head)
+                    self.ledger.noteRead(view.head.position, of: head.position)
                 }
             }
         } catch let fault as LedgerFault where fault.meansUpgrade {

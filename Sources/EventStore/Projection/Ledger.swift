@@ -44,6 +44,8 @@ package final class Ledger: Sendable {
         var isComplete = false
         /// The events behind the view that wait for a signature, on a node that follows those.
         var tail: UnsignedTail?
+        /// Nil once the ledger was read.
+        var reading: LedgerReading?
         var partialFault: LedgerFault? {
             guard let fault else { return nil }
             return self.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? nil : fault
@@ -97,17 +99,29 @@ package final class Ledger: Sendable {
     /// Why the node stopped following, if it did.
     package var fault: LedgerFault? { self.content.withLock { $0.fault } }
 
-    /// Why the view must not be taken for the whole ledger: the node stopped before it had once read to the end, the ledger
-    /// goes on without it or with events that nothing it knows has signed, or it knows from outside the database that the end is
-    /// missing. Tokens and pins that were revoked there would be alive. Nil where the node did read the whole ledger, or still
-    /// does.
+    /// Why the view must not be taken for the whole ledger: the node still reads it, or stopped before it had once read to the
+    /// end, the ledger goes on without it or with events that nothing it knows has signed, or it knows from outside the database
+    /// that the end is missing. Tokens and pins that were revoked there would be alive. Nil where the node did read the whole
+    /// ledger, and follows it.
     package var partialFault: LedgerFault? {
-        self.content.withLock { content in content.partialFault ?? content.unsigned }
+        self.content.withLock { content in content.reading?.fault ?? content.partialFault ?? content.unsigned }
     }
 
-    /// As ``partialFault``, of a node that has halted: one that waits for signatures has everything that any node is known to have
-    /// recorded.
-    package var partialHalt: LedgerFault? { self.content.withLock { $0.partialFault } }
+    /// As ``partialFault``, except of a node that waits for signatures: it has everything that any node is known to have recorded.
+    package var partialHalt: LedgerFault? {
+        self.content.withLock { content in content.reading?.fault ?? content.partialFault }
+    }
+
+    /// How far this node has read, until it has read the ledger once.
+    var reading: LedgerReading? { self.content.withLock { $0.reading } }
+
+    func withReading(_ body: (inout LedgerReading?, LedgerView) -> Void) {
+        self.content.withLock { content in
+            let wasReading = content.reading != nil
+            body(&content.reading, content.view)
+            if wasReading || content.reading != nil { self.changes.add(1, ordering: .releasing) }
+        }
+    }
 
     /// Why nothing may be signed or recorded through this node for now; it still reads and serves.
     package var suspension: String? { self.content.withLock { $0.suspension } }
@@ -115,7 +129,8 @@ package final class Ledger: Sendable {
     /// Why nothing may be recorded through this node; nil where it may.
     package var refusal: WriteFailure? {
         self.content.withLock { content in
-            content.fault.map { .halted($0) } ?? content.suspension.map { .suspended($0) }
+            (content.fault ?? content.reading?.fault).map { .halted($0) }
+                ?? content.suspension.map { .suspended($0) }
                 ?? (content.isKeyMissing || !self.verifiers.isEmpty ? .noKey : nil)
         }
     }

@@ -18,12 +18,15 @@ struct BulkReader: Sendable {
 
     /// Brings `view` forward to `end`, which MUST NOT be beyond the ledger's head.
     ///
+    /// - Parameter note: Called with each position that the view has come to.
     /// - Throws: ``LedgerFault`` at a mismatch, the database's error, or `CancellationError`. The view is then
     ///   somewhere before `end`, and unusable after a fault other than ``LedgerFault/needsUpgrade(position:_:)``.
-    func fold(_ view: inout LedgerView, to end: Int64) async throws {
+    func fold(
+        _ view: inout LedgerView, to end: Int64, noting note: @escaping @Sendable (Int64) -> Void = { _ in }
+    ) async throws {
         for attempt in 1...Self.attempts {
             do {
-                try await self.read(into: &view, to: end)
+                try await self.read(into: &view, to: end, note)
                 break
             } catch let error as PostgresError {
                 try Task.checkCancellation()
@@ -36,7 +39,9 @@ struct BulkReader: Sendable {
         }
     }
 
-    private func read(into view: inout LedgerView, to end: Int64) async throws {
+    private func read(
+        into view: inout LedgerView, to end: Int64, _ note: @escaping @Sendable (Int64) -> Void
+    ) async throws {
         let start = view.head.position
         guard start < end else { return }
         let connection = try await PostgresConnection.connect(self.configuration)
@@ -47,6 +52,7 @@ struct BulkReader: Sendable {
                 try Self.copy(start..<end, connection, send)
             } take: {
                 try view.apply($0)
+                note(view.head.position)
             }
         } catch {
             await connection.close()

@@ -88,7 +88,7 @@ package struct LedgerReader: Sendable {
     }
 
     /// The right edge of the ledger's tree as it was at `size`, by the stored hashes.
-    func frontier(at size: UInt64) async throws -> MerkleFrontier {
+    package func frontier(at size: UInt64) async throws -> MerkleFrontier {
         let plan = try MerkleFrontier.plan(size: size)
         var stored: [[LogHash]] = []
         for range in plan.ranges { stored.append(try await self.hashes(range)) }

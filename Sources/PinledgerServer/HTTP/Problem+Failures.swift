@@ -88,9 +88,11 @@ extension Problem {
             switch fault {
             case .needsUpgrade: .upgradeNeeded
             case .unsigned: .eventsUnsigned
+            case .unread: .starting
             default: .halted
             }
         self.init(type, "\(fault).")
+        if type == .starting { self.headers[.retryAfter] = "5" }
     }
 
     init(_ refusal: Refusal) {

@@ -108,6 +108,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case halted = "halted"
     case upgradeNeeded = "upgrade_needed"
     case eventsUnsigned = "events_unsigned"
+    case starting = "starting"
     case internalError = "internal_error"
 
     /// Status, title, and what to do next.
@@ -485,6 +486,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .serviceUnavailable, "The newest events are not signed",
                 "Ask a node that has the key-encryption key. This one serves documents, and accepts tokens again once it knows a key that has signed the events: its line `end_unsigned` says more."
+            )
+        case .starting:
+            (
+                .serviceUnavailable, "The node is starting",
+                "Try again after `Retry-After` seconds, or ask another node. This one still reads the ledger, and only serves documents; `/readyz` shows operators how far it has come."
             )
         case .upgradeNeeded:
             (

@@ -1,4 +1,5 @@
 import ClientFormats
+import EventStore
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -14,6 +15,8 @@ struct Responder: HTTPResponder {
     let table: RouteTable
     let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
     let isLogPublic: @Sendable () -> Bool
+    /// Why the node answers only requests that need no ledger; nil once it has read it.
+    let unread: @Sendable () -> LedgerFault?
     let content: Server.Listener.Content
     let places: ConnectionPlaces
     let rates: RequestRates
@@ -98,6 +101,7 @@ struct Responder: HTTPResponder {
             return try self.refuse(problem, in: Self.interfaceMethods.contains(request.method) ? subtree : nil)
         case .route(let route, let parameters):
             do {
+                if !route.needsNoLedger, let fault = self.unread() { throw fault }
                 let exchange = try self.exchange(
                     of: request, context, route, parameters, parts.count > 1 ? parts[1] : "")
                 return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
@@ -136,7 +140,7 @@ struct Responder: HTTPResponder {
     private func operatorIfTold(_ request: Request) throws(Problem) -> Actor? {
         guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
         do { return try self.authenticate(request, false) } catch {
-            guard [.halted, .upgradeNeeded, .eventsUnsigned].contains(error.type) else { throw error }
+            guard [.halted, .upgradeNeeded, .eventsUnsigned, .starting].contains(error.type) else { throw error }
             return nil
         }
     }

@@ -46,6 +46,8 @@ struct Route: Sendable {
     let isPrepared: Bool
     /// Whether one request costs the node more than other public ones: a signature, or an answer of its own.
     let isCostly: Bool
+    /// Whether it is answered while the node still reads the ledger.
+    let needsNoLedger: Bool
     /// Whether the last parameter of its path takes all segments that follow, with the slashes between them.
     let takesRest: Bool
     /// The query parameters it knows.
@@ -62,7 +64,8 @@ struct Route: Sendable {
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
         access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false,
-        isCostly: Bool = false, takesRest: Bool = false, query: [String] = [], isForeign: Bool = false,
+        isCostly: Bool = false, needsNoLedger: Bool = false, takesRest: Bool = false, query: [String] = [],
+        isForeign: Bool = false,
         bodyLimit: Int = 64 * 1024,
         subtree: Subtree? = nil,
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
@@ -75,6 +78,7 @@ struct Route: Sendable {
         self.acceptsPassword = acceptsPassword
         self.isPrepared = isPrepared
         self.isCostly = isCostly
+        self.needsNoLedger = needsNoLedger
         self.takesRest = takesRest
         self.query = query
         self.isForeign = isForeign

@@ -11,11 +11,15 @@ struct HandbookRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listHandbookPages", .get, "/handbook", surface: .both, access: .everybody, isPrepared: true) {
+            Route(
+                "listHandbookPages", .get, "/handbook", surface: .both, access: .everybody, isPrepared: true,
+                needsNoLedger: true
+            ) {
                 try Self.index.response(to: $0.request)
             },
             Route(
-                "getHandbookPage", .get, "/handbook/{page}", surface: .both, access: .everybody, isPrepared: true
+                "getHandbookPage", .get, "/handbook/{page}", surface: .both, access: .everybody, isPrepared: true,
+                needsNoLedger: true
             ) { exchange in
                 let name = exchange.parameters["page"] ?? ""
                 guard let answer = self.pages.answer(name) else {
@@ -25,7 +29,7 @@ struct HandbookRoutes: Sendable {
             },
             Route(
                 "getClientIntegration", .get, "/client-integration.md", surface: .both, access: .everybody,
-                isPrepared: true
+                isPrepared: true, needsNoLedger: true
             ) {
                 try Self.clientIntegration.response(to: $0.request)
             },

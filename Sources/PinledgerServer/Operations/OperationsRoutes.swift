@@ -24,18 +24,23 @@ struct OperationsRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("getHealth", .get, "/healthz", surface: .both, access: .everybody) { _ in
+            Route("getHealth", .get, "/healthz", surface: .both, access: .everybody, needsNoLedger: true) { _ in
                 .json(["status": "alive", "version": .string(self.services.version)])
             },
             Route(
-                "getReadiness", .get, "/readyz", surface: .both, access: .optionalToken, query: ["for"], self.readiness),
-            Route("getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true) {
+                "getReadiness", .get, "/readyz", surface: .both, access: .optionalToken, needsNoLedger: true,
+                query: ["for"], self.readiness),
+            Route(
+                "getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true,
+                needsNoLedger: true
+            ) {
                 try Self.contract.response(to: $0.request)
             },
-            Route("listProblems", .get, "/problems", surface: .both, access: .everybody) { _ in
+            Route("listProblems", .get, "/problems", surface: .both, access: .everybody, needsNoLedger: true) { _ in
                 .json(["problems": .array(ProblemType.allCases.map(Self.explanation))])
             },
-            Route("getProblem", .get, "/problems/{problem}", surface: .both, access: .everybody) { exchange in
+            Route("getProblem", .get, "/problems/{problem}", surface: .both, access: .everybody, needsNoLedger: true) {
+                exchange in
                 let name = exchange.parameters["problem"] ?? ""
                 guard let type = ProblemType(rawValue: name) else {
                     throw Problem(.notFound, "There is no problem type \(name.printable).")
@@ -83,7 +88,7 @@ struct OperationsRoutes: Sendable {
             "can_write": .bool(readiness.writes),
         ]
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
-        details["fault"] = (ledger.fault ?? ledger.unsigned).map { .string($0.description) }
+        details["fault"] = (ledger.unread ?? ledger.fault ?? ledger.unsigned).map { .string($0.description) }
         details["suspension"] = ledger.suspension.map { .string($0) }
         return details
     }

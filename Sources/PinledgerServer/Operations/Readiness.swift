@@ -10,6 +10,8 @@ struct Readiness: Sendable {
     enum Use: String, CaseIterable, Sendable {
         /// Documents, and everything else that clients fetch.
         case serves
+        /// Documents that every client of an app gets, whether or not the ledger is read.
+        case servesDocuments = "serves_documents"
         /// Changes.
         case writes
         /// Answers that are signed on request.
@@ -17,6 +19,7 @@ struct Readiness: Sendable {
     }
 
     let serves: Bool
+    let servesDocuments: Bool
     let writes: Bool
     let signs: Bool
     /// The node's state, whatever the use; nil in the normal state.
@@ -31,18 +34,22 @@ struct Readiness: Sendable {
         let isSuspended = services.ledger.suspension != nil
         // A halted node serves the last good documents, where it has any.
         let hasDocuments = services.publisher.table.count > 0
-        self.serves = !isDraining && (!isHalted || hasDocuments)
+        let isReading = services.ledger.isReading
+        self.serves = !isDraining && !isReading && (!isHalted || hasDocuments)
+        self.servesDocuments = self.serves || !isDraining && isReading && hasDocuments
         self.writes =
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
-        self.signs = !isDraining && !isHalted && !isSuspended && services.keys.canSign
+        self.signs = !isDraining && !isReading && !isHalted && !isSuspended && services.keys.canSign
         let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : "halted" }
-        self.state = halt ?? (isDraining ? "draining" : services.ledger.unsigned != nil ? "unsigned" : nil)
+        let begun = services.ledger.unsigned != nil ? "unsigned" : nil
+        self.state = halt ?? (isDraining ? "draining" : isReading ? "starting" : begun)
         self.stateName = self.state ?? (isSuspended ? "suspended" : "running")
     }
 
     func allows(_ use: Use) -> Bool {
         switch use {
         case .serves: self.serves
+        case .servesDocuments: self.servesDocuments
         case .writes: self.writes
         case .signs: self.signs
         }
@@ -52,6 +59,7 @@ struct Readiness: Sendable {
     func members(for use: Use) -> [String: JSON] {
         [
             "status": self.allows(use) ? "ready" : "not_ready", "serves": .bool(self.serves),
+            "serves_documents": .bool(self.servesDocuments),
             "writes": .bool(self.writes), "signs": .bool(self.signs),
         ]
     }

@@ -6,7 +6,7 @@ import PinWire
 import Pinning
 import Postgres
 
-/// Tells the nodes that share the database what this one is and does, every ten seconds. On a new ledger, it first begins it.
+/// Tells the nodes that share the database what this one is and does, every ten seconds.
 ///
 /// If the process dies, the others count it as gone after a minute.
 package struct NodeReporter: Sendable {
@@ -25,7 +25,6 @@ package struct NodeReporter: Sendable {
 
     /// Reports the node until cancelled, and then removes the report. Where that fails, the others find out in a minute.
     package func run() async {
-        await self.services.beginLedger()
         await PeriodicWorker(every: NodeRegistry.interval).run { await self.report() }
         await finish(within: .seconds(1)) { try? await self.registry.forget(self.id) }
     }

@@ -27,8 +27,13 @@ struct DocumentJudge: Sendable {
     /// The ruling on a document. Halts the node where a published document with a valid signature differs from the
     /// ledger: both cannot be right, and a person has to find out which one is wrong. The document is served then, as
     /// all earlier ones.
+    ///
+    /// While the node still reads the ledger, a document is judged by its signature alone.
     func rule(on stored: DocumentStore.Stored) -> Ruling {
         let document = stored.document
+        if self.ledger.isReading {
+            return self.isAuthentic(document) ? .serve : .refuse("no key that this node remembers has signed it")
+        }
         let fault = self.ledger.fault
         switch Self.verdict(
             on: stored, by: self.ledger.view, isHalted: fault != nil, isBehind: self.ledger.unsigned != nil,
@@ -54,11 +59,23 @@ struct DocumentJudge: Sendable {
         self.logger.log(.documentsContradictLedger, ["fault": "\(fault)"])
     }
 
+    private static let nothing = LedgerState()
+
     /// Whether a document is signed by a key of the ledger and matches its row, without comparing it with the ledger.
     func isAuthentic(_ document: DocumentStore.Signed) -> Bool {
-        let view = self.ledger.view
-        let takesLaterForms = self.ledger.fault?.meansUpgrade == true
-        if case .authentic = Self.authenticity(of: document, in: view, takesLaterForms: takesLaterForms) { return true }
+        let authenticity: Authenticity
+        if self.ledger.isReading {
+            // Of the view, which may lie far back, only the keys count.
+            authenticity = Self.authenticity(of: document, in: Self.nothing, takesLaterForms: true) {
+                self.ledger.keyWhileReading($0)
+            }
+        } else {
+            let state = self.ledger.view.state
+            authenticity = Self.authenticity(
+                of: document, in: state, takesLaterForms: self.ledger.fault?.meansUpgrade == true
+            ) { state.keys.keys[$0]?.publicKey }
+        }
+        if case .authentic = authenticity { return true }
         return false
     }
 
@@ -87,7 +104,10 @@ struct DocumentJudge: Sendable {
         let isAhead = document.position > view.head.position
         let made: [UInt8]?
         // What lies ahead may be of a form that begins with an event which this node has still to read.
-        switch self.authenticity(of: document, in: view, takesLaterForms: takesLaterForms || isAhead) {
+        let authenticity = self.authenticity(
+            of: document, in: view.state, takesLaterForms: takesLaterForms || isAhead
+        ) { view.state.keys.keys[$0]?.publicKey }
+        switch authenticity {
         case .unknownKey(let reason):
             // The key may be of an event that this node has still to read; where the database has no such event, the
             // key is unknown.
@@ -126,15 +146,17 @@ struct DocumentJudge: Sendable {
         case unfit(String)
     }
 
+    /// - Parameter publicKey: The public key with an id, 32 bytes.
     private static func authenticity(
-        of stored: DocumentStore.Signed, in view: LedgerView, takesLaterForms: Bool
+        of stored: DocumentStore.Signed, in state: LedgerState, takesLaterForms: Bool,
+        publicKey: (String) -> [UInt8]?
     ) -> Authenticity {
         let payload: [UInt8]
         do {
             let text = String(decoding: stored.body, as: UTF8.self)
             let jws = try CompactJWS(parsing: text, type: Publisher.documentType)
             guard jws.keyID == stored.keyID else { return .unfit("it is signed by another key than stands beside it") }
-            guard let key = view.state.keys.keys[jws.keyID].flatMap({ Ed25519PublicKey($0.publicKey) }) else {
+            guard let key = publicKey(jws.keyID).flatMap({ Ed25519PublicKey($0) }) else {
                 return .unknownKey("it is signed by a key that the ledger does not have")
             }
             payload = try jws.verify(with: key)
@@ -143,8 +165,8 @@ struct DocumentJudge: Sendable {
         }
         // Nearly always it is the content that the ledger makes, which is found out without parsing the document.
         var made: [UInt8]?
-        if view.state.documentVersion(of: stored.app) == stored.version,
-            let document = view.state.document(of: stored.app)
+        if state.documentVersion(of: stored.app) == stored.version,
+            let document = state.document(of: stored.app)
         {
             let digest = document.contentDigest
             if digest == stored.contentDigest,

@@ -155,14 +155,18 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Takes in stored documents, which are still to be verified. Where an app has two, the newer counts that may follow
-    /// what was served before, else the later in the list.
+    /// Takes in stored documents, which are still to be verified, in place of all documents that were taken in before. Where an
+    /// app has two, the newer counts that may follow what was served before, else the later in the list.
+    ///
+    /// - Parameter isEarly: Whether the ledger is still to be read, and the documents are to be taken in once more then.
     func adopt(
-        _ stored: [DocumentStore.Stored], judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
+        _ stored: [DocumentStore.Stored], isEarly: Bool = false,
+        judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
     ) {
         self.content.withLock { content in
-            content.isAdopted = true
+            content.isAdopted = !isEarly
+            (content.documents, content.unchecked, content.rejected) = ([:], [:], [:])
             content.judge = judge
             content.onContradiction = onContradiction
             for each in stored {

@@ -101,6 +101,41 @@ package actor Publisher {
             .map(\.document.position).max() ?? 0
     }
 
+    /// Loads every stored document while the ledger is still to be read: those are served that a key has signed which the node
+    /// remembers. ``load(_:)`` follows.
+    ///
+    /// - Parameter kept: What the node has kept of the documents that it has served.
+    package func loadEarly(_ kept: KeptDocuments) async {
+        let judge = self.judge
+        // A database that does not answer now is asked again.
+        let stored = (try? await self.store.load(nil).stored) ?? []
+        // Verified at once: one that is damaged must not take the place of a sound one.
+        var sound: [AppID: DocumentStore.Stored] = [:]
+        for each in kept.stored where await self.isAuthentic(each) { sound[each.document.app] = each }
+        var adopted: [DocumentStore.Stored] = []
+        for each in stored {
+            guard let other = sound[each.document.app]?.document else {
+                adopted.append(each)
+                continue
+            }
+            let isSame = (other.version, other.issuedAt) == (each.document.version, each.document.issuedAt)
+            if !isSame, await self.isAuthentic(each) { adopted.append(each) }
+        }
+        self.table.adopt(adopted + sound.values, isEarly: true) {
+            judge.rule(on: $0)
+        } onContradiction: { _, _ in
+        }
+    }
+
+    /// Whether a key that the node knows has signed a document. Other tasks of the thread run between two calls.
+    private func isAuthentic(_ stored: DocumentStore.Stored) async -> Bool {
+        await Task.yield()
+        return self.judge.isAuthentic(stored.document)
+    }
+
+    /// Takes in documents that other nodes have published since ``loadEarly(_:)``.
+    package func refreshEarly() async throws { try await self.loadOutdated() }
+
     /// Signs the changes that stored documents lack, since this node may have served them before it was killed; holds
     /// back the rest when the time is up. Called when the ledger is read to its end, before the node listens.
     package func prepare(within limit: Duration) async {

@@ -28,6 +28,8 @@ package struct NodeMemory: Hashable, Sendable {
     package var epoch: Int64
     /// The newest served document of each app.
     package var documents: [AppID: Document]
+    /// The signing keys that were in the key set, by id: public keys of 32 bytes.
+    package var keys: [String: [UInt8]]
     /// Where the events in the node's ``EventJournal`` end; nil where it keeps none.
     package var journal: JournalEnd?
     /// The database in which the ledger was; nil where it did not say.
@@ -46,12 +48,13 @@ package struct NodeMemory: Hashable, Sendable {
 
     package init(
         position: Int64, root: LogHash, epoch: Int64 = 0, documents: [AppID: Document] = [:],
-        journal: JournalEnd? = nil, database: DatabaseIdentity? = nil
+        keys: [String: [UInt8]] = [:], journal: JournalEnd? = nil, database: DatabaseIdentity? = nil
     ) {
         self.position = position
         self.root = root
         self.epoch = epoch
         self.documents = documents
+        self.keys = keys
         self.journal = journal
         self.database = database
     }
@@ -60,7 +63,7 @@ package struct NodeMemory: Hashable, Sendable {
     package init(of view: LedgerView, documents: [AppID: Document]) {
         self.init(
             position: view.head.position, root: view.head.frontier.root, epoch: view.state.fleet.epoch,
-            documents: documents)
+            documents: documents, keys: view.state.keys.keys.filter(\.value.isInKeySet).mapValues(\.publicKey))
     }
 
     /// The bytes before the authentication: canonical JSON.
@@ -82,6 +85,7 @@ package struct NodeMemory: Hashable, Sendable {
             "journal": self.journal.map { end in
                 ["position": .integer(end.position), "root": .string(Base64.encode(end.root.bytes))]
             },
+            "keys": .object(self.keys.mapValues { .string(Base64.encode($0)) }),
             "position": .integer(self.position),
             "root": .string(Base64.encode(self.root.bytes)),
         ])
@@ -130,8 +134,20 @@ package struct NodeMemory: Hashable, Sendable {
                     return Document(version: version, contentDigest: bytes)
                 }
             }
+            var keys: [String: [UInt8]] = [:]
+            let known = memory.optional("keys")
+            if let known {
+                guard let members = known.value.objectValue else { throw known.defect("must be an object") }
+                for (kid, value) in members {
+                    let field = JSONField(value, at: known.pointer.appending(kid))
+                    guard let key = Base64.decode(try field.string()), key.count == 32 else {
+                        throw field.defect("must be base64 of 32 bytes")
+                    }
+                    keys[kid] = key
+                }
+            }
             return NodeMemory(
-                position: position, root: root, epoch: epoch, documents: documents, journal: journal,
+                position: position, root: root, epoch: epoch, documents: documents, keys: keys, journal: journal,
                 database: database)
         }
     }

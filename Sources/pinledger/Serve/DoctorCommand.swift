@@ -333,7 +333,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     subject: subject, verdict: .fail, detail: "\(url) is another program",
                     advice: "Choose another port with --listen.")
             }
-            let facts = ["serves", "writes", "signs", "position", "apps", "documents"].compactMap { name in
+            let facts = ["serves", "serves_documents", "writes", "signs", "position", "apps", "documents"].compactMap {
+                name in
                 json?[name].map { _ in "\(name) \(json?.text(name) ?? "-")" }
             }
             return Finding(

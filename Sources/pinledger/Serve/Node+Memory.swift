@@ -8,15 +8,23 @@ import Postgres
 import Publishing
 import TransparencyLog
 
+/// What a node has found when it compared the ledger with its memory.
+struct Recollection {
+    /// What keeps the node's memory from now on; nil where the node has no state directory.
+    var keeper: NodeMemoryKeeper?
+    /// The documents that the node has kept, where the database has lost some.
+    var kept = KeptDocuments.none
+    /// What the node has served before; nil where it remembers nothing.
+    var documents: [AppID: NodeMemory.Document]?
+}
+
 extension Node {
     /// Compares the ledger, which was read to its end, with what is known of it outside the database, and halts the node
     /// where it does not go on from that. Called before documents are loaded.
     ///
-    /// - Returns: What keeps the node's memory from now on; nil where the node has no state directory. And the documents that
-    ///   the node has kept, where the database has lost some.
     func recall(
         _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
-    ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
+    ) async throws -> Recollection {
         let configuration = self.configuration.memory
         for expected in try await self.expectedAtStart(ledger) {
             let size = Int64(clamping: expected.size)
@@ -33,7 +41,7 @@ extension Node {
                 }
             }
         }
-        guard let directory = configuration.directory else { return (nil, .none) }
+        guard let directory = configuration.directory else { return Recollection() }
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -63,8 +71,8 @@ extension Node {
 
     private func recall(
         from file: NodeMemoryFile, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
-    ) async throws -> (keeper: NodeMemoryKeeper?, kept: KeptDocuments) {
-        var kept = KeptDocuments.none
+    ) async throws -> Recollection {
+        var recalled = Recollection()
         let content = try await file.read()
         var remembered = content?.memory
         if let content {
@@ -90,12 +98,11 @@ extension Node {
                 self.logger.log(.memoryContradicted, ["fault": "\(said)"])
                 ledger.halt(fault)
             }
-            let isStrict = ledger.fault?.contradictsMemory ?? false
             // A damaged database may lack documents too.
             if ledger.fault != nil || ledger.unsigned != nil {
-                kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
+                recalled.kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
             }
-            table.remember(memory.documents, isStrict: isStrict)
+            recalled.documents = memory.documents
         } else {
             try self.checkBeginning(ledger)
             self.logger.log(.memoryBegun, ["file": "\(file.path)"])
@@ -104,7 +111,8 @@ extension Node {
             file: file, remembered: remembered, ledger: ledger, pool: pool, table: table, logger: self.logger)
         // A node that cannot keep a memory says so at once.
         try await keeper.update()
-        return (keeper, kept)
+        recalled.keeper = keeper
+        return recalled
     }
 
     /// A node without a memory cannot tell an old backup from the present database, so an operator has to vouch for it.

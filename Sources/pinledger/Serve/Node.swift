@@ -42,9 +42,30 @@ struct Node {
     func run(onServing: @escaping @Sendable (Int, Services) async -> Void) async throws {
         EventLoops.fitToProcessors()
         let parts = try await self.assemble()
+        let progress = StartProgress()
+        let failure: (any Error)? = await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.start(parts, progress) }
+            // A node that is told to stop may still read the ledger.
+            defer { group.cancelAll() }
+            do {
+                try await progress.documentsServed()
+                try await self.serve(parts, progress, onServing: onServing)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        await self.close(parts)
+        if let failure { throw failure }
+        self.logger.log(.serverStopped)
+    }
+
+    /// Serves until told to stop: documents from the beginning, and everything else once the node has started.
+    private func serve(
+        _ parts: Parts, _ progress: StartProgress, onServing: @escaping @Sendable (Int, Services) async -> Void
+    ) async throws {
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
-        await publisher.prepare(within: .seconds(2))
         let limits = Descriptors.fit(self.configuration.limits, self.logger)
         let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
 
@@ -55,18 +76,27 @@ struct Node {
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
-            .init(service: Loop { await parts.memory?.run() }),
+            .init(service: Starting(progress: progress)),
             .init(service: Loop { await parts.clock.run(pool, watching: ledger) }),
-            .init(service: Loop { await follower.run() }),
-            .init(service: Loop { await writer?.run() }),
-            .init(service: Loop { await publisher.run() }),
-            .init(service: Loop { await services.lag.run() }),
             .init(service: Loop { await reporter.run() }),
-            .init(service: Loop { await services.probeScheduler.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: Loop { await services.telemetry.recorder.run() }),
             .init(service: server.rounds),
         ]
+        func begin(_ work: @escaping @Sendable () async -> Void) {
+            running.append(
+                .init(
+                    service: Loop {
+                        guard await progress.started() else { return }
+                        await work()
+                    }))
+        }
+        begin { await follower.run() }
+        begin { await writer?.run() }
+        begin { await publisher.run() }
+        begin { await services.lag.run() }
+        begin { await services.beginLedger() }
+        begin { await services.probeScheduler.run() }
         // Also without a file: SIGHUP would end the process otherwise.
         running.append(.init(service: FileRenewal(files: self.renewedFiles, logger: self.logger)))
         if let writer {
@@ -85,18 +115,18 @@ struct Node {
                 RolloutPlanWorker(services: services, commands: commands).run,
                 ReactionWorker(services: services, commands: commands).run,
             ]
-            for work in workers { running.append(.init(service: Loop(work: work))) }
+            for work in workers { begin(work) }
         }
         if let writer, let client = services.webhooks.client {
             let sender = WebhookSender(
                 ledger: ledger, writer: writer, tools: services.webhooks, client: client, node: Self.name,
                 logger: self.logger, clock: services.clock
             )
-            running.append(.init(service: Loop { await sender.run() }))
+            begin { await sender.run() }
             let witnessing = WitnessWorker(
                 ledger: ledger, source: services.checkpoints, client: WitnessClient(client: client), pool: pool,
                 logger: self.logger, clock: services.clock)
-            running.append(.init(service: Loop { await witnessing.run() }))
+            begin { await witnessing.run() }
         }
         let firebase = self.configuration.firebase
         let google =
@@ -105,7 +135,7 @@ struct Node {
         for account in firebase.accounts {
             guard let google else { break }
             let rounds = self.rounds(of: account, by: google, services)
-            running.append(.init(service: Loop { await rounds.run() }))
+            begin { await rounds.run() }
         }
         let listen = self.configuration.listen
         var listeners = [
@@ -138,7 +168,8 @@ struct Node {
                         ports[index] = port
                         if ports.count == expected { break }
                     }
-                    if let port = ports[0], ports.count == expected { await onServing(port, services) }
+                    guard let port = ports[0], ports.count == expected, await progress.started() else { return }
+                    await onServing(port, services)
                 }
             )
         )
@@ -155,11 +186,9 @@ struct Node {
             self.configuration.drainDelay + self.configuration.limits.drainSeconds + 10
         )
         do { try await ServiceGroup(configuration: group).run() } catch {
-            await parts.factSources.close()
-            await services.webhooks.client?.close()
             await google?.close()
-            await pool.close()
             self.lines.writeHeld(before: nil)
+            if error is CommandFailure { throw error }
             guard error is CancellationError else {
                 self.logger.log(.serverFailed, ["error": "\(ErrorText.sentence(for: error))"])
                 throw error
@@ -168,12 +197,15 @@ struct Node {
                 "the node was told to stop, and cut off requests that did not end in time",
                 advice: "Check that the database answers. Repeat changes that got no response.")
         }
-        ledger.close()
-        await parts.factSources.close()
-        await services.webhooks.client?.close()
         await google?.close()
-        await pool.close()
-        self.logger.log(.serverStopped)
+    }
+
+    /// Closes what ``assemble()`` has opened.
+    private func close(_ parts: Parts) async {
+        parts.services.ledger.close()
+        await parts.factSources.close()
+        await parts.services.webhooks.client?.close()
+        await parts.services.pool.close()
     }
 
     /// The worker that keeps the project of a service account in step.
@@ -201,6 +233,7 @@ struct Node {
             group.addTask { await parts.services.writer?.run() }
             defer { group.cancelAll() }
             do {
+                _ = try await self.read(parts)
                 if let fault = parts.services.ledger.fault, fault.meansUpgrade {
                     throw CommandFailure("\(fault)", advice: "Use the program that the nodes run.")
                 }
@@ -211,19 +244,15 @@ struct Node {
                 return error
             }
         }
-        parts.services.ledger.close()
-        await parts.factSources.close()
-        await parts.services.webhooks.client?.close()
-        await parts.services.pool.close()
+        await self.close(parts)
         if let failure { throw failure }
     }
 
-    private struct Parts {
+    struct Parts: Sendable {
         var services: Services
         var follower: Follower
         var clock: DatabaseClock
         var factSources: NodeFactSources
-        var memory: NodeMemoryKeeper?
     }
 
     /// The key that authenticates snapshots, where this node has the key-encryption key.
@@ -231,7 +260,7 @@ struct Node {
         get throws { try self.configuration.keyEncryptionKey.map(SnapshotKey.init) }
     }
 
-    /// Everything behind the sockets, caught up with the ledger.
+    /// Everything behind the sockets, with the ledger still to be read (``read(_:_:)``).
     private func assemble() async throws -> Parts {
         var database = PostgresConfiguration(connectionString: self.configuration.database)
         database.connectTimeout = min(database.connectTimeout, self.configuration.databaseTimeout)
@@ -249,6 +278,7 @@ struct Node {
         ).load()
         let ledger = Ledger(
             view: start.view, key: try self.configuration.keyEncryptionKey.map(BatchKey.init), verifiers: verifiers)
+        ledger.beginReading()
         ledger.hold(pool, logger: self.logger)
         clock.judge(ledger)
         let audit =
@@ -267,18 +297,6 @@ struct Node {
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
             logger: self.logger, clock: now
         )
-        try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, follower, pool) }
-        let (memory, kept) = try await self.recall(ledger, follower, pool, table)
-        let published = try await publisher.load(kept)
-        if ledger.fault == nil, published > ledger.endSeen {
-            try await self.haltOnDamage(ledger) {
-                // Other nodes may have recorded and published meanwhile.
-                try await follower.catchUp()
-                let position = ledger.endSeen
-                guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
-            }
-        }
-        try await Self.checkSigning(keys, ledger, pool)
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
@@ -317,7 +335,7 @@ struct Node {
             observations: factSources.observations, probeScheduler: factSources.probeScheduler,
             environment: factSources.environment
         )
-        return Parts(services: services, follower: follower, clock: clock, factSources: factSources, memory: memory)
+        return Parts(services: services, follower: follower, clock: clock, factSources: factSources)
     }
 
     /// The service that signs and sends webhooks, where this node may.
@@ -359,7 +377,7 @@ struct Node {
     }
 
     /// A node that has the means to sign and cannot must say so at once, not when the first document goes stale.
-    private static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
+    static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
         var state = ledger.view.state
         switch ledger.fault {
         case nil: break

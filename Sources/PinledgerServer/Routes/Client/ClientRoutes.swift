@@ -15,7 +15,7 @@ struct ClientRoutes: Sendable {
         [
             Route(
                 "getDocument", .get, "/client/v1/apps/{app}/document", surface: .client, access: .everybody,
-                isPrepared: true, self.document),
+                isPrepared: true, needsNoLedger: true, self.document),
             Route(
                 "getKeySet", .get, "/client/v1/jwks.json", surface: .client, access: .everybody, isPrepared: true
             ) { exchange in

@@ -68,6 +68,7 @@ final class PreparedAnswers: Sendable {
             // Names of apps are ASCII: a repaired text that was not UTF-8 cannot match one.
             return self.document(of: String(decoding: name, as: UTF8.self))
         }
+        guard !self.ledger.isReading else { return nil }
         if target.elementsEqual(Self.keySetTarget) { return try? self.currentKeySet() }
         return self.compat.ready(target) ?? self.evaluated(target)
     }

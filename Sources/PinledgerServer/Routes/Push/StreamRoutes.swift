@@ -18,7 +18,7 @@ struct StreamRoutes: Sendable {
         [
             Route(
                 "streamDocument", .get, "/client/v1/apps/{app}/stream", surface: .client, access: .everybody,
-                self.stream)
+                needsNoLedger: true, self.stream)
         ]
     }
 
