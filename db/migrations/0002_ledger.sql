@@ -135,6 +135,18 @@ GRANT EXECUTE ON FUNCTION pinledger.ensure_partitions TO pinledger_app;
 
 SELECT pinledger.ensure_partitions();
 
+-- The leaf hash of the event at a position; NULL where there is none. It is planned with the position, so that it takes no lock
+-- of other partitions: one that is moved to another disk keeps nobody waiting who does not read it.
+CREATE FUNCTION pinledger.leaf_hash_at(p_position bigint) RETURNS bytea
+LANGUAGE plpgsql STABLE SET search_path = pinledger, pg_temp AS $$
+DECLARE
+    hash bytea;
+BEGIN
+    EXECUTE 'SELECT leaf_hash FROM event WHERE position = $1' INTO hash USING p_position;
+    RETURN hash;
+END
+$$;
+
 -- tree_node -----------------------------------------------------------------------------------------------------------
 
 -- Roots of the full 256-leaf tiles of the Merkle tree: the nodes whose level is a multiple of 8. All other nodes, and
@@ -411,7 +423,8 @@ CREATE TABLE pinledger.snapshot_part (
 );
 GRANT SELECT ON pinledger.snapshot_part TO pinledger_app, pinledger_reader;
 
--- Stores one part of a snapshot. Another node that stores the same snapshot is waited for, and its parts stay.
+-- Stores one part of a snapshot. Another node that stores the same snapshot is waited for, as long as lock_timeout allows, and
+-- its parts stay.
 CREATE FUNCTION pinledger.store_snapshot_part(p_fold integer, p_position bigint, p_number integer, p_body bytea)
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO snapshot_part (fold_version, position, number, body) VALUES (p_fold, p_position, p_number, p_body)

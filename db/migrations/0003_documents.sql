@@ -63,14 +63,17 @@ DECLARE
     stray   text;
     clash   text;
 BEGIN
+    WITH leaves AS MATERIALIZED (
+        SELECT p.position, leaf_hash_at(p.position - 1) AS leaf_hash
+          FROM (SELECT DISTINCT unnest(p_position) AS position) p
+    )
     SELECT n.app INTO stray
       FROM unnest(p_app, p_version, p_position, p_leaf_hash) n (app, version, position, leaf_hash)
+      JOIN leaves e ON e.position = n.position
      WHERE n.position NOT BETWEEN 1
                AND coalesce((SELECT h.next_position FROM head h ORDER BY h.position_block DESC LIMIT 1), 0)
         OR n.version > document_version(n.app)
-        OR coalesce(
-               (SELECT n.leaf_hash <> e.leaf_hash FROM event e WHERE e.position = n.position - 1),
-               n.leaf_hash IS NOT NULL)
+        OR coalesce(n.leaf_hash <> e.leaf_hash, n.leaf_hash IS NOT NULL)
      LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'document of % was made of events that this ledger does not hold', stray

@@ -49,9 +49,10 @@ extension Problem {
         }
     }
 
-    /// Whether an SQLSTATE says that the statement took too long, that resources are short, or that it lost a deadlock.
+    /// Whether an SQLSTATE says that the statement took too long or waited too long for a lock, that resources are short, or that
+    /// it lost a deadlock.
     private static func isStrain(_ state: String) -> Bool {
-        state == "57014" || state == "40P01" || state.hasPrefix("53")
+        ["57014", "55P03", "40P01"].contains(state) || state.hasPrefix("53")
     }
 
     init(_ failure: WriteFailure) {
