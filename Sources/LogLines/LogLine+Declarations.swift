@@ -112,7 +112,8 @@ extension LogLine {
                 advice: "Read `error`. Check the disk and the rights of --state-directory.")
         case .readingLedger:
             .init(
-                .notice, "the ledger takes long to read; the node serves documents meanwhile, and nothing else",
+                .notice,
+                "the ledger takes long to read; the node serves documents meanwhile, and nothing else that needs it",
                 advice: "Wait for `ledger_read`. If nodes often take long, see that the database has a recent snapshot."
             )
         case .ledgerRead:

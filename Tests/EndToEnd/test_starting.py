@@ -141,7 +141,7 @@ def test_operators_see_how_far_a_starting_node_has_read(server):
             node.process.wait_until(node.is_there)
             ready = API(admin, None).get("/readyz").json
             assert ready["status"] == "starting" and ready["documents"] >= len(APPS)
-            assert re.fullmatch(r"this node has read \d+ of \d+ events since it started, and reads on", ready["fault"])
+            assert re.fullmatch(r"this node starts; it has \d+ of \d+ events of the ledger, and reads on", ready["fault"])
             others = server.api.get("/v1/nodes").json["nodes"]
             assert "starting" in [other["state"] for other in others], others
         finally:
@@ -209,6 +209,21 @@ def test_a_starting_node_stops_when_it_is_told_to(server):
         node.stop()
         assert time.monotonic() - began < 8, "it does not read to the end first"
         assert "server_stopped" in node.codes() and "ledger_read" not in node.codes()
+
+
+def test_a_starting_node_reads_on_after_its_connections_were_lost(server):
+    remembering(server, "tenacious")
+    with slow(server):
+        node = Node(server, "tenacious")
+        try:
+            node.process.wait_until(node.is_there)
+            for _ in range(6):
+                server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pinledger_dev'")
+                time.sleep(0.4)
+                assert node.api.document(PLAIN).status == 200
+            node.process.wait_until(node.is_ready)
+        finally:
+            node.stop()
 
 
 def test_a_node_on_an_earlier_state_of_the_database_serves_just_what_it_has_served(own_server):

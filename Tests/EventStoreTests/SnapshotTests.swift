@@ -226,10 +226,10 @@ struct SnapshotTests {
             let follower = Follower(
                 ledger: other, pool: node.pool,
                 listener: PostgresListener(configuration: try database.configuration(), channels: []),
-                audit: SnapshotAudit(of: bad, ledger: other, pool: node.pool, share: 1, logger: otherLog.logger),
                 logger: .silent
             )
-            let following = Task { await follower.run() }
+            let second = SnapshotAudit(of: bad, ledger: other, pool: node.pool, share: 1, logger: otherLog.logger)
+            let following = Task { await follower.run(beside: second) }
             #expect(await eventually { other.fault == .snapshot(position: position) })
             #expect(otherLog.text.contains { $0.hasPrefix("critical") })
             following.cancel()
@@ -312,6 +312,22 @@ struct SnapshotTests {
                 """)
             #expect(try (rows.only.int64(0), rows.only.int64(1)) == (1, Int64(LedgerState.snapshotPartCount)))
             #expect(try await store.load().view.head == view.head)
+        }
+    }
+
+    @Test func `a part too many hides no snapshot`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+            let store = SnapshotStore(pool: node.pool, logger: .silent)
+            try await store.store(node.ledger.view)
+            // The application's role can add such a row.
+            let app = try await database.connect(as: .app)
+            try await app.query(
+                """
+                SELECT pinledger.store_snapshot_part(\(LedgerState.foldVersion), 1, \(LedgerState.snapshotPartCount), 'more')
+                """)
+            #expect(try await store.load().view.head == node.ledger.view.head)
         }
     }
 

@@ -10,7 +10,7 @@ import Testing
 @testable import Publishing
 
 /// What a node serves while it still reads the ledger.
-@Suite("While the ledger is read", .database, .timeLimit(.minutes(60)))
+@Suite("Documents that a node serves while it reads the ledger", .database, .timeLimit(.minutes(60)))
 struct ReadingTests {
     /// A publisher of a node that has only begun to read the ledger.
     private static func publisher(of ledger: Ledger, in database: TestDatabase, _ node: TestNode) throws -> Publisher {
@@ -49,29 +49,76 @@ struct ReadingTests {
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
             await publisher.loadEarly(.none)
             #expect(publisher.table[document.app] == nil)
-            ledger.trustWhileReading(keys.mapValues { _ in [UInt8](repeating: 7, count: 32) })
+            ledger.trustWhileReading(keys.mapValues { _ in [UInt8](repeating: 7, count: 32) }, at: 9)
             await publisher.loadEarly(.none)
             #expect(publisher.table[document.app] == nil)
-            ledger.trustWhileReading(keys)
+            ledger.trustWhileReading(keys, at: 9)
             await publisher.loadEarly(.none)
             #expect(publisher.table[document.app]?.bytes == document.bytes)
-            // The ledger itself has no such key: what was served early is judged again.
-            ledger.endReading()
+            // The ledger itself has no such key: what was served early is judged again, still before the node has started.
             _ = try await publisher.load()
             #expect(publisher.table[document.app] == nil)
         }
     }
 
-    @Test func `a key that the ledger has retired signs nothing, although it is remembered`() async throws {
+    /// Which key set is the newer one, that of the view or the remembered one, and which of them have the key.
+    @Test(arguments: [
+        (remembered: Int64(100), isRemembered: true, isInView: true, isServed: true), (100, true, false, true),
+        (100, false, true, false), (0, true, false, false), (0, false, true, true), (0, true, true, true),
+    ])
+    func `only the newer key set counts, of the memory or of a snapshot`(
+        remembered: Int64, isRemembered: Bool, isInView: Bool, isServed: Bool
+    ) async throws {
         try await Self.published { node, document, keys, database in
             var view = node.node.ledger.view
-            for kid in keys.keys { view.state.keys.keys[kid]?.state = .retired }
+            if !isInView { for kid in keys.keys { view.state.keys.keys[kid]?.state = .retired } }
             let ledger = Ledger(view: view)
             ledger.beginReading()
-            ledger.trustWhileReading(keys)
+            let other = ["other": [UInt8](repeating: 7, count: 32)]
+            ledger.trustWhileReading(isRemembered ? keys : other, at: remembered)
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
             await publisher.loadEarly(.none)
+            #expect((publisher.table[document.app] != nil) == isServed)
+        }
+    }
+
+    @Test func `a document that was served early is not followed by an older one once the ledger is read`() async throws
+    {
+        try await Self.published { node, document, keys, database in
+            let ledger = Ledger(view: node.node.ledger.view)
+            ledger.beginReading()
+            ledger.trustWhileReading(keys, at: 100)
+            let publisher = try Self.publisher(of: ledger, in: database, node.node)
+            publisher.table.remember([:], isStrict: false)
+            await publisher.loadEarly(.none)
+            try await database.execute("CREATE TABLE public.earlier AS SELECT * FROM pinledger.document")
+            try await node.execute(try Sample.rename(document.app, "after"))
+            #expect(
+                try await eventually {
+                    try await publisher.refreshEarly()
+                    return publisher.table[document.app]?.version == document.version + 1
+                })
+            // As a database that is behind the one before has it.
+            try await database.execute(
+                """
+                DELETE FROM pinledger.document;
+                INSERT INTO pinledger.document SELECT * FROM public.earlier
+                """)
+            publisher.table.remember([document.app: document.remembered], isStrict: false)
+            _ = try await publisher.load()
             #expect(publisher.table[document.app] == nil)
+        }
+    }
+
+    @Test func `a kept document of an event that waits for its signature is sound`() async throws {
+        try await Self.published { node, document, keys, database in
+            let before = node.node.ledger.view
+            try await node.execute(try Sample.rename(document.app, "after"))
+            let later = try #require(node[document.app])
+            let kept = KeptDocuments(lines: [later.bytes[...]], remembered: [later.app: later.remembered])
+            let stored = try #require(kept.stored.first)
+            #expect(DocumentJudge.verdict(on: stored, by: before, isHalted: false, isBehind: true) == .sound)
+            #expect(DocumentJudge.verdict(on: stored, by: before, isHalted: false) != .sound)
         }
     }
 
@@ -79,20 +126,21 @@ struct ReadingTests {
         async throws
     {
         try await Self.published { node, document, keys, database in
-            let ledger = Ledger()
-            ledger.beginReading()
-            ledger.trustWhileReading(keys)
-            let publisher = try Self.publisher(of: ledger, in: database, node.node)
             let other = [UInt8](repeating: 1, count: 32)
             for (version, digest, isStrict, isServed) in [
                 (document.version, document.contentDigest, true, true),
                 (document.version, other, false, false), (document.version + 1, other, false, false),
                 (document.version - 1, other, false, true), (document.version - 1, other, true, false),
             ] {
+                let ledger = Ledger()
+                ledger.beginReading()
+                ledger.trustWhileReading(keys, at: 9)
+                let publisher = try Self.publisher(of: ledger, in: database, node.node)
                 let served = NodeMemory.Document(version: version, contentDigest: digest)
                 publisher.table.remember([document.app: served], isStrict: isStrict)
                 await publisher.loadEarly(.none)
                 #expect((publisher.table[document.app] != nil) == isServed, "version \(version), strict \(isStrict)")
+                #expect(await publisher.table.servesAny() == isServed)
             }
         }
     }
@@ -104,7 +152,7 @@ struct ReadingTests {
         try await Self.published { node, document, keys, database in
             let ledger = Ledger()
             ledger.beginReading()
-            ledger.trustWhileReading(keys)
+            ledger.trustWhileReading(keys, at: 9)
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
             let served = [document.app: document.remembered]
             publisher.table.remember(served, isStrict: false)
@@ -116,8 +164,6 @@ struct ReadingTests {
                 [.bytes(forgery.body(document.bytes))])
             await publisher.loadEarly(kept)
             #expect(publisher.table[document.app]?.bytes == document.bytes)
-            await publisher.loadEarly(.none)
-            #expect(publisher.table[document.app].map { $0.bytes == document.bytes } ?? true)
             #expect(ledger.fault == nil)
         }
     }

@@ -63,10 +63,12 @@ enum Statements {
     static let snapshot: PreparedStatement = """
         SELECT frontier, digests, tag, signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
         """
-    /// At most `$4` parts of a snapshot, from the part $3 on.
+    /// The parts [$3, $4) of a snapshot, as far as they have $5 bytes together, and at least the first.
     static let snapshotParts: PreparedStatement = """
-        SELECT number, body FROM pinledger.snapshot_part
-        WHERE fold_version = $1 AND position = $2 AND number >= $3 ORDER BY number LIMIT $4
+        SELECT number, body FROM (
+            SELECT number, body, sum(octet_length(body)) OVER (ORDER BY number) AS bytes FROM pinledger.snapshot_part
+            WHERE fold_version = $1 AND position = $2 AND number >= $3 AND number < $4
+        ) p WHERE number = $3 OR bytes <= $5 ORDER BY number
         """
     static let storeSnapshotPart: PreparedStatement = "SELECT pinledger.store_snapshot_part($1, $2, $3, $4)"
     static let newestSnapshot: PreparedStatement = """

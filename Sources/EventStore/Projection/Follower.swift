@@ -17,7 +17,6 @@ package struct Follower: Sendable {
     private let reader: LedgerReader
     private let bulk: BulkReader
     private let listener: PostgresListener
-    private let audit: SnapshotAudit?
     private let logger: Logger
     /// The number of entries read in one statement.
     private let pageSize: Int
@@ -28,17 +27,14 @@ package struct Follower: Sendable {
     /// How long it waits for that at a time.
     private let patience: Duration
 
-    /// - Parameters:
-    ///   - audit: The check to run in the background, where the node started from a snapshot.
     package init(
-        ledger: Ledger, pool: PostgresPool, listener: PostgresListener, audit: SnapshotAudit? = nil, logger: Logger,
-        pageSize: Int = 2000, bulkSize: Int64 = 8000
+        ledger: Ledger, pool: PostgresPool, listener: PostgresListener, logger: Logger, pageSize: Int = 2000,
+        bulkSize: Int64 = 8000
     ) {
         self.ledger = ledger
         self.reader = LedgerReader(pool: pool)
         self.bulk = BulkReader(configuration: pool.configuration, knownLevel: ledger.knownLevel)
         self.listener = listener
-        self.audit = audit
         self.logger = logger
         self.pageSize = pageSize
         self.bulkSize = bulkSize
@@ -48,8 +44,10 @@ package struct Follower: Sendable {
     }
 
     /// Follows until cancelled, or until a mismatch.
-    package func run() async {
-        async let audited: Void? = self.audit?.run()
+    ///
+    /// - Parameter audit: The check to run in the background, where the node started from a snapshot.
+    package func run(beside audit: SnapshotAudit? = nil) async {
+        async let audited: Void? = audit?.run()
         await self.follow()
         await audited
     }

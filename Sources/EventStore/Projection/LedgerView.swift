@@ -85,8 +85,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The events from the first position up to the second are not signed with a batch key that this node knows, which has no
     /// key-encryption key. It goes on once they are: this fault does not last, and halts nothing.
     case unsigned(from: Int64, to: Int64)
-    /// The node has read as many events as the first number says, of as many as the second says, since it started. This fault
-    /// does not last either.
+    /// The node has started, and has as many events as the first number says, of as many as the second says. This fault does not
+    /// last either.
     case unread(position: Int64, of: Int64)
     /// The database has fewer events than this node remembers, or than the expected checkpoint states.
     case forgotten(remembered: Int64, found: Int64)
@@ -137,9 +137,9 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "the ledger's end, after \(to) events, is not authenticated, and this node has verified the first \(from): \(defect)"
         case .unsigned(let from, let to):
             "the ledger has \(to) events, and this node has verified the first \(from): no batch key that it knows has signed the others"
-        case .unread(let position, 0): "this node has read \(position) events since it started, and reads on"
+        case .unread(let position, 0): "this node starts; it has \(position) events of the ledger, and reads on"
         case .unread(let position, let end):
-            "this node has read \(position) of \(end) events since it started, and reads on"
+            "this node starts; it has \(position) of \(end) events of the ledger, and reads on"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
         case .needsUpgrade(let position, let why):

@@ -91,8 +91,9 @@ package struct SnapshotStore: Sendable {
         return (view, seal.stateDigest)
     }
 
-    /// The parts read in one statement: about a sixteenth of the state is in memory twice.
+    /// The most parts read in one statement, and the bytes that they may have together: so much is in memory twice.
     private static let partsAtOnce = 16
+    private static let bytesAtOnce: Int64 = 64 << 20
 
     private func state(of seal: SnapshotSeal) async throws -> LedgerState {
         var state = LedgerState()
@@ -102,13 +103,12 @@ package struct SnapshotStore: Sendable {
                 Statements.snapshotParts.sql,
                 [
                     .int32(seal.foldVersion), .int64(seal.position), .int32(Int32(number)),
-                    .int32(Int32(Self.partsAtOnce)),
+                    .int32(Int32(min(number + Self.partsAtOnce, LedgerState.snapshotPartCount))),
+                    .int64(Self.bytesAtOnce),
                 ])
             guard rows.count > 0 else { throw SnapshotSeal.Unusable.damaged }
             for row in rows {
-                guard try row.int32(0) == Int32(number), number < LedgerState.snapshotPartCount else {
-                    throw SnapshotSeal.Unusable.damaged
-                }
+                guard try row.int32(0) == Int32(number) else { throw SnapshotSeal.Unusable.damaged }
                 try seal.restore(part: number, from: try row.bytes(1), in: &state)
                 number += 1
                 await Task.yield()

@@ -88,7 +88,7 @@ struct OperationsRoutes: Sendable {
             "can_write": .bool(readiness.writes),
         ]
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
-        details["fault"] = (ledger.unread ?? ledger.fault ?? ledger.unsigned).map { .string($0.description) }
+        details["fault"] = (ledger.fault ?? ledger.unread ?? ledger.unsigned).map { .string($0.description) }
         details["suspension"] = ledger.suspension.map { .string($0) }
         return details
     }

@@ -36,7 +36,8 @@ struct Readiness: Sendable {
         let hasDocuments = services.publisher.table.count > 0
         let isReading = services.ledger.isReading
         self.serves = !isDraining && !isReading && (!isHalted || hasDocuments)
-        self.servesDocuments = self.serves || !isDraining && isReading && hasDocuments
+        self.servesDocuments =
+            self.serves || !isDraining && isReading && services.publisher.table.verifiedCount > 0
         self.writes =
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isReading && !isHalted && !isSuspended && services.keys.canSign

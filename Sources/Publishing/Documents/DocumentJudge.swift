@@ -27,13 +27,8 @@ struct DocumentJudge: Sendable {
     /// The ruling on a document. Halts the node where a published document with a valid signature differs from the
     /// ledger: both cannot be right, and a person has to find out which one is wrong. The document is served then, as
     /// all earlier ones.
-    ///
-    /// While the node still reads the ledger, a document is judged by its signature alone.
     func rule(on stored: DocumentStore.Stored) -> Ruling {
         let document = stored.document
-        if self.ledger.isReading {
-            return self.isAuthentic(document) ? .serve : .refuse("no key that this node remembers has signed it")
-        }
         let fault = self.ledger.fault
         switch Self.verdict(
             on: stored, by: self.ledger.view, isHalted: fault != nil, isBehind: self.ledger.unsigned != nil,
@@ -59,24 +54,27 @@ struct DocumentJudge: Sendable {
         self.logger.log(.documentsContradictLedger, ["fault": "\(fault)"])
     }
 
+    /// Only the keys of the ledger so far count: the rest of it lies behind the documents.
     private static let nothing = LedgerState()
 
     /// Whether a document is signed by a key of the ledger and matches its row, without comparing it with the ledger.
     func isAuthentic(_ document: DocumentStore.Signed) -> Bool {
-        let authenticity: Authenticity
-        if self.ledger.isReading {
-            // Of the view, which may lie far back, only the keys count.
-            authenticity = Self.authenticity(of: document, in: Self.nothing, takesLaterForms: true) {
-                self.ledger.keyWhileReading($0)
-            }
-        } else {
-            let state = self.ledger.view.state
-            authenticity = Self.authenticity(
-                of: document, in: state, takesLaterForms: self.ledger.fault?.meansUpgrade == true
-            ) { state.keys.keys[$0]?.publicKey }
-        }
+        let state = self.ledger.view.state
+        let authenticity = Self.authenticity(
+            of: document, in: state, takesLaterForms: self.ledger.fault?.meansUpgrade == true
+        ) { state.keys.keys[$0]?.publicKey }
         if case .authentic = authenticity { return true }
         return false
+    }
+
+    /// The ruling on a document while the ledger is still to be read: by its signature alone. The form may be one that begins
+    /// with an event which this node has still to read.
+    func earlyRule(on stored: DocumentStore.Stored) -> Ruling {
+        let authenticity = Self.authenticity(of: stored.document, in: Self.nothing, takesLaterForms: true) {
+            self.ledger.keyWhileReading($0)
+        }
+        if case .authentic = authenticity { return .serve }
+        return .refuse("no key that this node remembers has signed it")
     }
 
     // MARK: Judging
@@ -120,7 +118,7 @@ struct DocumentJudge: Sendable {
         guard document.position <= stored.ledgerEnd else {
             return .contradicts(.shrunk(from: document.position, to: stored.ledgerEnd))
         }
-        if isBehind, isAhead { return .sound }
+        if isBehind, isAhead || stored.isKept { return .sound }
         let version = view.state.documentVersion(of: document.app) ?? 0
         if document.version == version {
             let made = made ?? view.state.document(of: document.app)?.contentDigest ?? []

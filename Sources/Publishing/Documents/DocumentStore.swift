@@ -40,8 +40,11 @@ struct DocumentStore: Sendable {
     /// A document that was read from the database: not to be trusted before a ``DocumentJudge`` has judged it.
     struct Stored: Sendable {
         let document: Signed
-        /// The number of events in the database's ledger when the document was read.
+        /// The number of events in the database's ledger when the document was read; 0 for one that the node has kept itself.
         let ledgerEnd: Int64
+
+        /// Whether the node has kept it outside the database.
+        var isKept: Bool { self.ledgerEnd == 0 }
     }
 
     /// A document to be stored.

@@ -11,8 +11,10 @@ package final class DocumentTable: Sendable {
         var documents: [String: PublishedDocument] = [:]
         /// Whether the stored documents were read.
         var isAdopted = false
-        /// Read, and not verified yet.
-        var unchecked: [String: DocumentStore.Stored] = [:]
+        /// Read, and not verified yet: the first one counts that may be served.
+        var unchecked: [String: [DocumentStore.Stored]] = [:]
+        /// How often stored documents were taken in.
+        var adoptions = 0
         /// Version and issue time of a document that was read and must not be served: it need not be read again.
         var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
         /// The versions that documents must have to be served, of apps whose documents are behind the ledger.
@@ -59,18 +61,29 @@ package final class DocumentTable: Sendable {
 
     /// The result of `find` once the app's stored document is verified.
     private func settle(_ name: String, _ find: (Content) -> PublishedDocument?) -> PublishedDocument? {
-        let (document, unchecked, judge) = self.content.withLock { (find($0), $0.unchecked[name], $0.judge) }
+        let (document, unchecked, judge, adoptions) = self.content.withLock {
+            (find($0), $0.unchecked[name], $0.judge, $0.adoptions)
+        }
         guard let unchecked else { return document }
         // Outside the lock. Two callers at once judge the same, and neither finds it missing meanwhile.
-        switch judge(unchecked) {
-        case .serve: self.put([unchecked.document.published])
-        case .wait: break
-        case .refuse: self.reject(unchecked.document)
+        var sound: [PublishedDocument] = []
+        var refused: [DocumentStore.Signed] = []
+        for stored in unchecked where sound.isEmpty {
+            switch judge(stored) {
+            case .serve: sound.append(stored.document.published)
+            case .wait: break
+            case .refuse: refused.append(stored.document)
+            }
         }
-        return self.content.withLock { content in
+        let isSettled = self.put(sound) { content in
+            guard content.adoptions == adoptions else { return false }
             content.unchecked[name] = nil
-            return find(content)
+            for document in refused { content.rejected[name] = (document.version, document.issuedAt) }
+            return true
         }
+        // Others were taken in meanwhile.
+        guard isSettled else { return self.settle(name, find) }
+        return self.content.withLock { find($0) }
     }
 
     /// Whether a stored document is newer than the present one of its app, verified or not, and was not rejected.
@@ -79,12 +92,8 @@ package final class DocumentTable: Sendable {
             let stored = (version, issuedAt)
             if let rejected = content.rejected[app.text], rejected == stored { return false }
             if let held = content.documents[app.text], stored <= (held.version, held.issuedAt) { return false }
-            if let unchecked = content.unchecked[app.text]?.document,
-                stored <= (unchecked.version, unchecked.issuedAt)
-            {
-                return false
-            }
-            return true
+            let unchecked = content.unchecked[app.text] ?? []
+            return !unchecked.contains { stored <= ($0.document.version, $0.document.issuedAt) }
         }
     }
 
@@ -108,10 +117,16 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Puts documents in place, except where a newer one stands there, or one of its version with other content.
-    func put(_ new: [PublishedDocument]) {
+    /// Puts documents in place as ``put(_:)`` does, if they are still to be.
+    ///
+    /// - Parameter isDue: Changes what belongs to it, or says that nothing is to be put in place any more.
+    /// - Returns: What `isDue` says.
+    @discardableResult
+    private func put(_ new: [PublishedDocument], isDue: (inout Content) -> Bool) -> Bool {
         var contradictions: [(held: PublishedDocument, new: PublishedDocument)] = []
-        let onContradiction = self.content.withLock { content in
+        let onContradiction: (@Sendable (PublishedDocument, PublishedDocument) -> Void)? = self.content.withLock {
+            content in
+            guard isDue(&content) else { return nil }
             for document in new {
                 let name = document.app.text
                 guard content.mayFollow(document.remembered, of: document.app) else {
@@ -129,9 +144,14 @@ package final class DocumentTable: Sendable {
             self.changes.wrappingAdd(1, ordering: .releasing)
             return content.onContradiction
         }
+        guard let onContradiction else { return false }
         for pair in contradictions { onContradiction(pair.held, pair.new) }
         self.tell(of: new.lazy.map(\.app.text))
+        return true
     }
+
+    /// Puts documents in place, except where a newer one stands there, or one of its version with other content.
+    func put(_ new: [PublishedDocument]) { self.put(new) { _ in true } }
 
     /// The verified documents that are not held back, and whether those are all.
     var current: (documents: [PublishedDocument], isComplete: Bool) {
@@ -145,7 +165,7 @@ package final class DocumentTable: Sendable {
     // MARK: At the start
 
     /// Serves nothing older than these documents from now on, and no other content in their versions: clients would be taken
-    /// back. Called before documents are read.
+    /// back. Called before documents are taken in.
     ///
     /// - Parameter isStrict: Whether nothing newer is served either. For a node whose database has lost what it has served.
     package func remember(_ documents: [AppID: NodeMemory.Document], isStrict: Bool) {
@@ -155,8 +175,9 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Takes in stored documents, which are still to be verified, in place of all documents that were taken in before. Where an
-    /// app has two, the newer counts that may follow what was served before, else the later in the list.
+    /// Takes in stored documents, which are still to be verified, in place of all documents that were taken in before, and serves
+    /// nothing older than those. Where an app has several, the newest counts that may follow what was served before and that
+    /// `judge` lets be served; of two that were issued at the same time, the later in the list.
     ///
     /// - Parameter isEarly: Whether the ledger is still to be read, and the documents are to be taken in once more then.
     func adopt(
@@ -166,18 +187,25 @@ package final class DocumentTable: Sendable {
     ) {
         self.content.withLock { content in
             content.isAdopted = !isEarly
-            (content.documents, content.unchecked, content.rejected) = ([:], [:], [:])
+            content.adoptions += 1
             content.judge = judge
             content.onContradiction = onContradiction
-            for each in stored {
-                let document = each.document
-                if let other = content.unchecked[document.app.text]?.document,
-                    (other.version, other.issuedAt) > (document.version, document.issuedAt),
-                    content.mayFollow(other.remembered, of: other.app)
-                {
-                    continue
+            for (name, document) in content.documents
+            where content.remembered?[name].map({ $0.version < document.version }) ?? true {
+                content.remembered?[name] = document.remembered
+            }
+            (content.documents, content.rejected) = ([:], [:])
+            content.unchecked = Dictionary(grouping: stored.reversed()) { $0.document.app.text }.mapValues { several in
+                guard several.count > 1 else { return several }
+                return several.sorted { one, other in
+                    let (first, second) = (one.document, other.document)
+                    let follow = (
+                        content.mayFollow(first.remembered, of: first.app),
+                        content.mayFollow(second.remembered, of: second.app)
+                    )
+                    guard follow.0 == follow.1 else { return follow.0 }
+                    return (first.version, first.issuedAt) > (second.version, second.issuedAt)
                 }
-                content.unchecked[document.app.text] = each
             }
             self.changes.wrappingAdd(1, ordering: .releasing)
         }
@@ -190,7 +218,8 @@ package final class DocumentTable: Sendable {
         self.content.withLock { content in
             let behind = versions.filter { app, version in
                 let held = content.documents[app.text]?.version ?? 0
-                return max(held, content.unchecked[app.text]?.document.version ?? 0) < version
+                let unchecked = content.unchecked[app.text]?.map(\.document.version).max()
+                return max(held, unchecked ?? 0) < version
             }
             for (app, version) in behind { content.floors[app.text] = version }
             self.changes.wrappingAdd(1, ordering: .releasing)
@@ -216,6 +245,19 @@ package final class DocumentTable: Sendable {
             _ = self[named: name]
         }
     }
+
+    /// Whether an app has a document that may be served: verifies documents until one is found.
+    package func servesAny() async -> Bool {
+        for name in self.content.withLock({ Array($0.unchecked.keys) }) {
+            guard self.verifiedCount == 0, !Task.isCancelled else { break }
+            await Task.yield()
+            _ = self[named: name]
+        }
+        return self.verifiedCount > 0
+    }
+
+    /// The number of apps with a verified document.
+    package var verifiedCount: Int { self.content.withLock { $0.documents.count } }
 
     /// The number of apps with a document.
     package var count: Int {

@@ -75,7 +75,7 @@ package actor Publisher {
         self.judge = DocumentJudge(ledger: ledger, logger: logger)
     }
 
-    /// Loads every stored document. Called before the node serves.
+    /// Loads every stored document. Called when the ledger is read.
     ///
     /// - Parameter kept: What takes the place of stored documents, on a node whose database has lost them.
     /// - Returns: The highest position of the ledger at which one of them was made; 0 where there is none. It is always
@@ -109,35 +109,27 @@ package actor Publisher {
         let judge = self.judge
         // A database that does not answer now is asked again.
         let stored = (try? await self.store.load(nil).stored) ?? []
-        // Verified at once: one that is damaged must not take the place of a sound one.
-        var sound: [AppID: DocumentStore.Stored] = [:]
-        for each in kept.stored where await self.isAuthentic(each) { sound[each.document.app] = each }
-        var adopted: [DocumentStore.Stored] = []
-        for each in stored {
-            guard let other = sound[each.document.app]?.document else {
-                adopted.append(each)
-                continue
-            }
-            let isSame = (other.version, other.issuedAt) == (each.document.version, each.document.issuedAt)
-            if !isSame, await self.isAuthentic(each) { adopted.append(each) }
-        }
-        self.table.adopt(adopted + sound.values, isEarly: true) {
-            judge.rule(on: $0)
+        self.table.adopt(stored + kept.stored, isEarly: true) {
+            judge.earlyRule(on: $0)
         } onContradiction: { _, _ in
         }
     }
 
-    /// Whether a key that the node knows has signed a document. Other tasks of the thread run between two calls.
-    private func isAuthentic(_ stored: DocumentStore.Stored) async -> Bool {
-        await Task.yield()
-        return self.judge.isAuthentic(stored.document)
+    /// Takes in documents that other nodes have published since ``loadEarly(_:)``.
+    package func refreshEarly() async throws {
+        try await self.loadOutdated { stored in
+            for each in stored {
+                if self.judge.earlyRule(on: each) == .serve {
+                    self.table.put([each.document.published])
+                } else {
+                    self.table.reject(each.document)
+                }
+            }
+        }
     }
 
-    /// Takes in documents that other nodes have published since ``loadEarly(_:)``.
-    package func refreshEarly() async throws { try await self.loadOutdated() }
-
     /// Signs the changes that stored documents lack, since this node may have served them before it was killed; holds
-    /// back the rest when the time is up. Called when the ledger is read to its end, before the node listens.
+    /// back the rest when the time is up. Called after ``load(_:)``, before the node serves all that it can.
     package func prepare(within limit: Duration) async {
         guard self.keys.canSign, self.ledger.fault == nil else { return }
         let view = self.ledger.view
@@ -261,10 +253,12 @@ package actor Publisher {
         }
     }
 
-    private func loadOutdated() async throws {
+    private func loadOutdated() async throws { try await self.loadOutdated { self.take($0) } }
+
+    private func loadOutdated(_ take: ([DocumentStore.Stored]) -> Void) async throws {
         let apps = try await self.store.outdated(in: self.table)
         for start in stride(from: 0, to: apps.count, by: 500) {
-            self.take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)
+            take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)
         }
     }
 

@@ -3,7 +3,8 @@ package import PinWire
 import Pinning
 package import TransparencyLog
 
-/// What a node keeps of the ledger outside the database: how far it has followed it, and which documents it has served.
+/// What a node keeps of the ledger outside the database: how far it has followed it, which documents it has served, and the keys
+/// that have signed them.
 ///
 /// Nothing inside a database shows that its end was cut off, by a restored backup or by a standby that took over too
 /// early. A node that remembers the end of the ledger does notice it.

@@ -93,6 +93,8 @@ package actor NodeMemoryKeeper {
             self.journal.map { .init(position: Int64($0.end.size), root: $0.end.root) } ?? self.written?.journal
         memory.database = (try? await DatabaseIdentity(self.pool)) ?? self.written?.database
         for document in documents where document.version >= memory.documents[document.app]?.version ?? 0 {
+            // Served while the ledger was read: its events are still to be seen.
+            guard waits || document.position <= view.head.position else { continue }
             memory.documents[document.app] = document.remembered
         }
         if memory != self.written {

@@ -4,6 +4,7 @@ import Logging
 import PinledgerServer
 import Postgres
 import Publishing
+import Secrets
 import TransparencyLog
 
 /// How a node reads the ledger when it starts, and what it does where that is not sound.
@@ -11,18 +12,17 @@ extension Node {
     /// How long a node reads before it serves what it remembers.
     private static let patience = Duration.seconds(1)
 
-    /// Reads the ledger, and meanwhile serves documents where that takes long.
+    /// Reads the ledger, and serves documents meanwhile where that takes long.
     func start(_ parts: Parts, _ progress: StartProgress) async {
         do {
-            let keeper = try await self.read(parts) {
-                guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
-                await self.serveRemembered(parts, progress)
-            }
+            let started = try await self.read(parts, progress)
             await parts.services.publisher.prepare(within: .seconds(2))
             if progress.servesDocuments {
                 self.logger.log(.ledgerRead, ["position": "\(parts.services.ledger.position)"])
             }
-            progress.reach(.started(keeper))
+            // Nothing that needs the ledger is answered before.
+            parts.services.ledger.endReading()
+            progress.reach(.started(started))
         } catch {
             progress.reach(.failed(error))
         }
@@ -30,19 +30,21 @@ extension Node {
 
     /// Reads the ledger to its end, compares it with what the node remembers, and loads the documents.
     ///
-    /// - Parameter meanwhile: What to do until the ledger is read; it is cancelled then.
-    /// - Returns: What keeps the node's memory from now on; nil where the node has no state directory.
-    func read(_ parts: Parts, meanwhile: @escaping @Sendable () async -> Void = {}) async throws -> NodeMemoryKeeper? {
+    /// - Parameter progress: Nil for a node that serves nothing.
+    func read(_ parts: Parts, _ progress: StartProgress? = nil) async throws -> StartProgress.Started {
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, publisher) = (services.ledger, services.pool, services.publisher)
-        let recalled = try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await meanwhile() }
+        let audit = try await withThrowingTaskGroup(of: Void.self) { group in
+            if let progress {
+                group.addTask {
+                    guard (try? await Task.sleep(for: Self.patience)) != nil else { return }
+                    await self.serveRemembered(parts, progress)
+                }
+            }
             defer { group.cancelAll() }
-            try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, follower, pool) }
-            return try await self.recall(ledger, follower, pool, publisher.table)
+            return try await self.catchUp(parts, progress)
         }
-        // From here on the ledger judges documents, those too that were served meanwhile.
-        ledger.endReading()
+        let recalled = try await self.recall(ledger, follower, pool, publisher.table)
         if let documents = recalled.documents {
             publisher.table.remember(documents, isStrict: ledger.fault?.contradictsMemory ?? false)
         }
@@ -56,7 +58,38 @@ extension Node {
             }
         }
         try await Self.checkSigning(services.keys, ledger, pool)
-        return recalled.keeper
+        return StartProgress.Started(keeper: recalled.keeper, audit: audit)
+    }
+
+    /// Reads the ledger to its end, from a snapshot where there is one. A node that serves documents meanwhile tries again where
+    /// the database goes away.
+    ///
+    /// - Returns: The check of the snapshot that is to follow.
+    private func catchUp(_ parts: Parts, _ progress: StartProgress?) async throws -> SnapshotAudit? {
+        let (ledger, pool) = (parts.services.ledger, parts.services.pool)
+        var audit: SnapshotAudit?
+        while true {
+            do {
+                if ledger.position == 0 {
+                    let start = try await SnapshotStore(
+                        pool: pool, key: try self.snapshotKey,
+                        verifiers: self.configuration.batchPublicKeys.map(BatchVerifier.init), logger: self.logger
+                    ).load()
+                    ledger.begin(with: start)
+                    if self.configuration.auditsSnapshot {
+                        audit = SnapshotAudit(of: start, ledger: ledger, pool: pool, logger: self.logger)
+                    }
+                }
+                try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, parts.follower, pool) }
+                return audit
+            } catch let error as PostgresError
+                where (error.isConnectionLoss || error.meansNoServer)
+                && progress?.servesDocuments == true && !Task.isCancelled
+            {
+                ledger.noteLoss(error, self.logger)
+                try await Task.sleep(for: .seconds(2))
+            }
+        }
     }
 
     /// Serves the documents that this node or another one has published, as far as this node knows the keys and nothing speaks
@@ -66,34 +99,55 @@ extension Node {
         guard let directory = self.configuration.memory.directory else { return }
         let file = NodeMemoryFile(directory: directory, key: self.configuration.keyEncryptionKey)
         // What was written with another key counts only where this node has none that would tell.
-        guard let content = try? await file.read(),
+        guard let content = try? await file.read(), !Task.isCancelled,
             content.isAuthentic || self.configuration.keyEncryptionKey == nil, !content.memory.documents.isEmpty
         else { return }
         let memory = content.memory
-        let isWhole = await self.database(services.pool, goesOnFrom: memory)
-        services.ledger.trustWhileReading(memory.keys)
-        publisher.table.remember(memory.documents, isStrict: !isWhole)
-        await publisher.loadEarly(await KeptDocumentsFile(directory: directory).read(memory.documents))
+        var isWhole = await self.database(services.pool, goesOnFrom: memory)
+        services.ledger.trustWhileReading(memory.keys, at: memory.position)
+        publisher.table.remember(memory.documents, isStrict: isWhole != true)
+        let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
         guard !Task.isCancelled else { return }
+        await publisher.loadEarly(kept)
+        guard await publisher.table.servesAny(), !Task.isCancelled else { return }
         progress.reach(.documents)
         self.logger.log(
             .readingLedger,
             ["documents": "\(publisher.table.count)", "fault": services.ledger.unread.map { "\($0)" } ?? ""])
         while (try? await Task.sleep(for: .seconds(2))) != nil {
-            // Where the database does not answer, whoever reads the ledger says so.
+            if isWhole == nil {
+                isWhole = await self.database(services.pool, goesOnFrom: memory)
+                if isWhole == true {
+                    publisher.table.remember(memory.documents, isStrict: false)
+                    await publisher.loadEarly(kept)
+                }
+            }
+            // Where the database does not answer, what reads the ledger says so.
             try? await publisher.refreshEarly()
         }
     }
 
-    /// Whether the database, by the hashes of its events, goes on from what the node remembers. Where that cannot be told, it may
-    /// be an earlier state, or another history.
-    private func database(_ pool: PostgresPool, goesOnFrom memory: NodeMemory) async -> Bool {
+    /// Whether the database, by the hashes of its events, goes on from what the node remembers; nil where that cannot be told now.
+    /// Where it does not, it is an earlier state, or another history. A checkpoint that is expected besides is compared when the
+    /// ledger is read; until then nothing is taken from the database.
+    private func database(_ pool: PostgresPool, goesOnFrom memory: NodeMemory) async -> Bool? {
+        switch self.configuration.memory.expected {
+        case nil, .witnesses: break
+        default: return false
+        }
         let reader = LedgerReader(pool: pool)
-        guard self.configuration.memory.expected == nil, let head = try? await reader.head(),
-            head.position >= memory.position, memory.position > 0,
-            let frontier = try? await reader.frontier(at: UInt64(memory.position))
-        else { return false }
-        return frontier.root == memory.root
+        do {
+            guard try await reader.head().position >= memory.position else {
+                // A standby may still get there.
+                return try await reader.isStandby() ? nil : false
+            }
+            guard let size = UInt64(exactly: memory.position), size > 0 else { return false }
+            return try await reader.frontier(at: size).root == memory.root
+        } catch is PostgresError {
+            return nil
+        } catch {
+            return false
+        }
     }
 
     /// Reads the ledger to its end. An end that is not authenticated is taken, and authenticated, where the operator has said

@@ -87,11 +87,11 @@ struct Node {
             running.append(
                 .init(
                     service: Loop {
-                        guard await progress.started() else { return }
+                        guard await progress.started() != nil else { return }
                         await work()
                     }))
         }
-        begin { await follower.run() }
+        begin { await follower.run(beside: await progress.started()?.audit) }
         begin { await writer?.run() }
         begin { await publisher.run() }
         begin { await services.lag.run() }
@@ -168,7 +168,9 @@ struct Node {
                         ports[index] = port
                         if ports.count == expected { break }
                     }
-                    guard let port = ports[0], ports.count == expected, await progress.started() else { return }
+                    guard let port = ports[0], ports.count == expected, await progress.started() != nil else {
+                        return
+                    }
                     await onServing(port, services)
                 }
             )
@@ -234,6 +236,7 @@ struct Node {
             defer { group.cancelAll() }
             do {
                 _ = try await self.read(parts)
+                parts.services.ledger.endReading()
                 if let fault = parts.services.ledger.fault, fault.meansUpgrade {
                     throw CommandFailure("\(fault)", advice: "Use the program that the nodes run.")
                 }
@@ -256,11 +259,11 @@ struct Node {
     }
 
     /// The key that authenticates snapshots, where this node has the key-encryption key.
-    private var snapshotKey: SnapshotKey? {
+    var snapshotKey: SnapshotKey? {
         get throws { try self.configuration.keyEncryptionKey.map(SnapshotKey.init) }
     }
 
-    /// Everything behind the sockets, with the ledger still to be read (``read(_:_:)``).
+    /// Everything behind the sockets, with the ledger still to be read.
     private func assemble() async throws -> Parts {
         var database = PostgresConfiguration(connectionString: self.configuration.database)
         database.connectTimeout = min(database.connectTimeout, self.configuration.databaseTimeout)
@@ -273,21 +276,15 @@ struct Node {
         try await clock.measure(pool)
         let now: @Sendable () -> Timestamp = { clock.now }
         let verifiers = self.configuration.batchPublicKeys.map(BatchVerifier.init)
-        let start = try await SnapshotStore(
-            pool: pool, key: try self.snapshotKey, verifiers: verifiers, logger: self.logger
-        ).load()
         let ledger = Ledger(
-            view: start.view, key: try self.configuration.keyEncryptionKey.map(BatchKey.init), verifiers: verifiers)
+            key: try self.configuration.keyEncryptionKey.map(BatchKey.init), verifiers: verifiers)
         ledger.beginReading()
         ledger.hold(pool, logger: self.logger)
         clock.judge(ledger)
-        let audit =
-            self.configuration.auditsSnapshot
-            ? SnapshotAudit(of: start, ledger: ledger, pool: pool, logger: self.logger) : nil
         let listener = PostgresListener(
             configuration: database, channels: [Follower.channel, Publisher.channel]
         )
-        let follower = Follower(ledger: ledger, pool: pool, listener: listener, audit: audit, logger: self.logger)
+        let follower = Follower(ledger: ledger, pool: pool, listener: listener, logger: self.logger)
         let table = DocumentTable()
         let keys = SigningKeys(
             pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey

@@ -1,15 +1,23 @@
+import EventStore
 import Publishing
 import ServiceLifecycle
 import Synchronization
 
 /// How far a node has come with its start, for the parts of it that wait.
 final class StartProgress: Sendable {
+    /// What goes on from the start.
+    struct Started: Sendable {
+        /// What keeps the node's memory; nil where the node has no state directory.
+        var keeper: NodeMemoryKeeper?
+        /// What checks the snapshot from which the node started; nil where it is not to be checked.
+        var audit: SnapshotAudit?
+    }
+
     enum Stage: Sendable {
         case reading
         /// The ledger is still read, and documents are there to be served.
         case documents
-        /// With what keeps the node's memory from now on; nil where the node has no state directory.
-        case started(NodeMemoryKeeper?)
+        case started(Started)
         case failed(any Error)
     }
 
@@ -54,20 +62,18 @@ final class StartProgress: Sendable {
         if case .failed(let error) = stage { throw error }
     }
 
-    /// Waits until the node has started. Returns whether it has: not where it failed, or the task was cancelled.
-    func started() async -> Bool {
-        if case .started = await self.end { true } else { false }
+    /// Waits until the node has started; nil where it failed, or the task was cancelled.
+    func started() async -> Started? {
+        if case .started(let started) = await self.end { started } else { nil }
     }
 
     /// What keeps the node's memory, once the node has started.
     ///
     /// - Throws: Why the node cannot start.
     func keeper() async throws -> NodeMemoryKeeper? {
-        switch await self.end {
-        case .started(let keeper): keeper
-        case .failed(let error): throw error
-        default: nil
-        }
+        let end = await self.end
+        if case .failed(let error) = end { throw error }
+        return if case .started(let started) = end { started.keeper } else { nil }
     }
 
     private var end: Stage? {
