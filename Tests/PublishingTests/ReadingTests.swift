@@ -47,13 +47,13 @@ struct ReadingTests {
             let ledger = Ledger()
             ledger.beginReading()
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
-            await publisher.loadEarly(.none)
+            try await publisher.loadEarly(.none)
             #expect(publisher.table[document.app] == nil)
-            ledger.trustWhileReading(keys.mapValues { _ in [UInt8](repeating: 7, count: 32) }, at: 9)
-            await publisher.loadEarly(.none)
+            ledger.remember(keys: keys.mapValues { _ in [UInt8](repeating: 7, count: 32) }, at: 9)
+            try await publisher.loadEarly(.none)
             #expect(publisher.table[document.app] == nil)
-            ledger.trustWhileReading(keys, at: 9)
-            await publisher.loadEarly(.none)
+            ledger.remember(keys: keys, at: 9)
+            try await publisher.loadEarly(.none)
             #expect(publisher.table[document.app]?.bytes == document.bytes)
             // The ledger itself has no such key: what was served early is judged again, still before the node has started.
             _ = try await publisher.load()
@@ -75,9 +75,9 @@ struct ReadingTests {
             let ledger = Ledger(view: view)
             ledger.beginReading()
             let other = ["other": [UInt8](repeating: 7, count: 32)]
-            ledger.trustWhileReading(isRemembered ? keys : other, at: remembered)
+            ledger.remember(keys: isRemembered ? keys : other, at: remembered)
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
-            await publisher.loadEarly(.none)
+            try await publisher.loadEarly(.none)
             #expect((publisher.table[document.app] != nil) == isServed)
         }
     }
@@ -87,10 +87,10 @@ struct ReadingTests {
         try await Self.published { node, document, keys, database in
             let ledger = Ledger(view: node.node.ledger.view)
             ledger.beginReading()
-            ledger.trustWhileReading(keys, at: 100)
+            ledger.remember(keys: keys, at: 100)
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
             publisher.table.remember([:], isStrict: false)
-            await publisher.loadEarly(.none)
+            try await publisher.loadEarly(.none)
             try await database.execute("CREATE TABLE public.earlier AS SELECT * FROM pinledger.document")
             try await node.execute(try Sample.rename(document.app, "after"))
             #expect(
@@ -134,11 +134,11 @@ struct ReadingTests {
             ] {
                 let ledger = Ledger()
                 ledger.beginReading()
-                ledger.trustWhileReading(keys, at: 9)
+                ledger.remember(keys: keys, at: 9)
                 let publisher = try Self.publisher(of: ledger, in: database, node.node)
                 let served = NodeMemory.Document(version: version, contentDigest: digest)
                 publisher.table.remember([document.app: served], isStrict: isStrict)
-                await publisher.loadEarly(.none)
+                try await publisher.loadEarly(.none)
                 #expect((publisher.table[document.app] != nil) == isServed, "version \(version), strict \(isStrict)")
                 #expect(await publisher.table.servesAny() == isServed)
             }
@@ -152,7 +152,7 @@ struct ReadingTests {
         try await Self.published { node, document, keys, database in
             let ledger = Ledger()
             ledger.beginReading()
-            ledger.trustWhileReading(keys, at: 9)
+            ledger.remember(keys: keys, at: 9)
             let publisher = try Self.publisher(of: ledger, in: database, node.node)
             let served = [document.app: document.remembered]
             publisher.table.remember(served, isStrict: false)
@@ -162,9 +162,36 @@ struct ReadingTests {
             try await database.query(
                 "UPDATE pinledger.document SET \(forgery.columns), body = $1",
                 [.bytes(forgery.body(document.bytes))])
-            await publisher.loadEarly(kept)
+            try await publisher.loadEarly(kept)
             #expect(publisher.table[document.app]?.bytes == document.bytes)
             #expect(ledger.fault == nil)
+        }
+    }
+
+    @Test func `a node that halts before it has read what it remembers serves what it has served, and nothing newer`()
+        async throws
+    {
+        try await Self.published { node, document, keys, database in
+            let ledger = Ledger()
+            ledger.beginReading()
+            ledger.remember(keys: keys, at: 9)
+            let publisher = try Self.publisher(of: ledger, in: database, node.node)
+            let served = [document.app: document.remembered]
+            let kept = KeptDocuments(lines: [document.bytes[...]], remembered: served)
+            publisher.table.remember(served, isStrict: false)
+            try await publisher.loadEarly(kept)
+            #expect(publisher.table[document.app]?.bytes == document.bytes)
+            ledger.halt(.leafHash(position: 1))
+            try await node.execute(try Sample.rename(document.app, "after"))
+            #expect(
+                try await eventually {
+                    try await database.query("SELECT version FROM pinledger.document").only.int64(0) > document.version
+                })
+            publisher.table.remember(served, isStrict: true)
+            _ = try await publisher.load(kept)
+            #expect(publisher.table[document.app]?.bytes == document.bytes)
+            ledger.endReading()
+            #expect(publisher.table[document.app]?.bytes == document.bytes)
         }
     }
 

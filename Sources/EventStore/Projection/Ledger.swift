@@ -46,6 +46,7 @@ package final class Ledger: Sendable {
         var tail: UnsignedTail?
         /// Nil once the ledger was read.
         var reading: LedgerReading?
+        var rememberedKeys = RememberedKeys()
         var partialFault: LedgerFault? {
             guard let fault else { return nil }
             return self.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? nil : fault
@@ -115,10 +116,12 @@ package final class Ledger: Sendable {
     /// How far this node has read, until it has read the ledger once.
     var reading: LedgerReading? { self.content.withLock { $0.reading } }
 
-    func withReading(_ body: (inout LedgerReading?, LedgerView) -> Void) {
+    var rememberedKeys: RememberedKeys { self.content.withLock { $0.rememberedKeys } }
+
+    func withReading(_ body: (inout LedgerReading?, inout RememberedKeys, LedgerView) -> Void) {
         self.content.withLock { content in
             let wasReading = content.reading != nil
-            body(&content.reading, content.view)
+            body(&content.reading, &content.rememberedKeys, content.view)
             if wasReading || content.reading != nil { self.changes.add(1, ordering: .releasing) }
         }
     }

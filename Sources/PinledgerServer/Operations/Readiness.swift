@@ -37,7 +37,7 @@ struct Readiness: Sendable {
         let isReading = services.ledger.isReading
         self.serves = !isDraining && !isReading && (!isHalted || hasDocuments)
         self.servesDocuments =
-            self.serves || !isDraining && isReading && services.publisher.table.verifiedCount > 0
+            self.serves || !isDraining && isReading && services.publisher.table.hasServed
         self.writes =
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isReading && !isHalted && !isSuspended && services.keys.canSign

@@ -32,7 +32,7 @@ struct DocumentJudge: Sendable {
         let fault = self.ledger.fault
         switch Self.verdict(
             on: stored, by: self.ledger.view, isHalted: fault != nil, isBehind: self.ledger.unsigned != nil,
-            takesLaterForms: fault?.meansUpgrade == true)
+            takesLaterForms: fault?.meansUpgrade == true, keysAhead: fault == nil ? [:] : self.ledger.keysAhead ?? [:])
         {
         case .sound: return .serve
         case .ahead: return .wait
@@ -59,10 +59,11 @@ struct DocumentJudge: Sendable {
 
     /// Whether a document is signed by a key of the ledger and matches its row, without comparing it with the ledger.
     func isAuthentic(_ document: DocumentStore.Signed) -> Bool {
-        let state = self.ledger.view.state
+        let (state, fault) = (self.ledger.view.state, self.ledger.fault)
+        let keysAhead = fault == nil ? nil : self.ledger.keysAhead
         let authenticity = Self.authenticity(
-            of: document, in: state, takesLaterForms: self.ledger.fault?.meansUpgrade == true
-        ) { state.keys.keys[$0]?.publicKey }
+            of: document, in: state, takesLaterForms: fault?.meansUpgrade == true
+        ) { state.keys.keys[$0]?.publicKey ?? keysAhead?[$0] }
         if case .authentic = authenticity { return true }
         return false
     }
@@ -94,9 +95,10 @@ struct DocumentJudge: Sendable {
     ///   - isBehind: Whether the view waits for signatures of events. A document of such an event is judged by its signature
     ///     alone.
     ///   - takesLaterForms: Whether later programs sign documents with members that this one does not know.
+    ///   - keysAhead: Keys of a later state than the view's, of a node that has halted before it.
     static func verdict(
         on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool, isBehind: Bool = false,
-        takesLaterForms: Bool = false
+        takesLaterForms: Bool = false, keysAhead: [String: [UInt8]] = [:]
     ) -> Verdict {
         let document = stored.document
         let isAhead = document.position > view.head.position
@@ -104,7 +106,7 @@ struct DocumentJudge: Sendable {
         // What lies ahead may be of a form that begins with an event which this node has still to read.
         let authenticity = self.authenticity(
             of: document, in: view.state, takesLaterForms: takesLaterForms || isAhead
-        ) { view.state.keys.keys[$0]?.publicKey }
+        ) { view.state.keys.keys[$0]?.publicKey ?? keysAhead[$0] }
         switch authenticity {
         case .unknownKey(let reason):
             // The key may be of an event that this node has still to read; where the database has no such event, the

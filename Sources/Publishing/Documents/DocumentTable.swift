@@ -15,6 +15,8 @@ package final class DocumentTable: Sendable {
         var unchecked: [String: [DocumentStore.Stored]] = [:]
         /// How often stored documents were taken in.
         var adoptions = 0
+        /// Whether a verified document was ever in place.
+        var hasServed = false
         /// Version and issue time of a document that was read and must not be served: it need not be read again.
         var rejected: [String: (version: Int64, issuedAt: Timestamp)] = [:]
         /// The versions that documents must have to be served, of apps whose documents are behind the ledger.
@@ -138,6 +140,7 @@ package final class DocumentTable: Sendable {
                     guard document.supersedes(old) else { continue }
                 }
                 content.documents[name] = document
+                content.hasServed = true
                 if content.isCurrent(document) { content.floors[name] = nil }
             }
             // Before the lock is released: a reader that saw the old number saw the old documents.
@@ -180,12 +183,15 @@ package final class DocumentTable: Sendable {
     /// `judge` lets be served; of two that were issued at the same time, the later in the list.
     ///
     /// - Parameter isEarly: Whether the ledger is still to be read, and the documents are to be taken in once more then.
+    /// - Returns: The highest position of the ledger at which a document in place before was made; 0 where there was none.
+    @discardableResult
     func adopt(
         _ stored: [DocumentStore.Stored], isEarly: Bool = false,
         judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
-    ) {
+    ) -> Int64 {
         self.content.withLock { content in
+            let position = content.documents.values.lazy.map(\.position).max() ?? 0
             content.isAdopted = !isEarly
             content.adoptions += 1
             content.judge = judge
@@ -208,6 +214,7 @@ package final class DocumentTable: Sendable {
                 }
             }
             self.changes.wrappingAdd(1, ordering: .releasing)
+            return position
         }
     }
 
@@ -246,18 +253,21 @@ package final class DocumentTable: Sendable {
         }
     }
 
-    /// Whether an app has a document that may be served: verifies documents until one is found.
+    /// Forgets which stored documents must not be served: more keys are known by now.
+    func forgetRejected() { self.content.withLock { $0.rejected = [:] } }
+
+    /// Whether an app has had a document that may be served: verifies documents until one is found.
     package func servesAny() async -> Bool {
         for name in self.content.withLock({ Array($0.unchecked.keys) }) {
-            guard self.verifiedCount == 0, !Task.isCancelled else { break }
+            guard !self.hasServed, !Task.isCancelled else { break }
             await Task.yield()
             _ = self[named: name]
         }
-        return self.verifiedCount > 0
+        return self.hasServed
     }
 
-    /// The number of apps with a verified document.
-    package var verifiedCount: Int { self.content.withLock { $0.documents.count } }
+    /// Whether a verified document was in place since the node started.
+    package var hasServed: Bool { self.content.withLock { $0.hasServed } }
 
     /// The number of apps with a document.
     package var count: Int {

@@ -13,7 +13,8 @@ package import Secrets
 /// if no other node did. A signed document is served here at once and stored a moment later, and every node serves the
 /// stored bytes. If the process dies before a document is signed or stored, any other signing node, or this one after
 /// its start, finds the stored one behind its version and makes it: the same content under the same version. Until then
-/// it serves no document of that app, so that no client sees a version fall.
+/// it serves no document of that app, so that no client sees a version fall; except while it still reads a long ledger, where it
+/// serves the document before, which clients that have the later one refuse.
 ///
 /// Once the ledger is found damaged nothing more is signed, and the last published documents are still served.
 package actor Publisher {
@@ -78,7 +79,7 @@ package actor Publisher {
     /// Loads every stored document. Called when the ledger is read.
     ///
     /// - Parameter kept: What takes the place of stored documents, on a node whose database has lost them.
-    /// - Returns: The highest position of the ledger at which one of them was made; 0 where there is none. It is always
+    /// - Returns: The highest position of the ledger at which one of them was made, or one that was served before; 0 where there is none. It is always
     ///   recorded before its documents are stored: a ledger that ends before it has lost events. A position beyond the
     ///   database's own ledger counts only where a key of the ledger signed it.
     package func load(_ kept: KeptDocuments = .none) async throws -> Int64 {
@@ -88,7 +89,7 @@ package actor Publisher {
         }
         let judge = self.judge
         // Verified at once: one that is damaged must not take the place of a sound one.
-        self.table.adopt(stored + kept.stored.filter { judge.isAuthentic($0.document) }) {
+        let served = self.table.adopt(stored + kept.stored.filter { judge.isAuthentic($0.document) }) {
             judge.rule(on: $0)
         } onContradiction: { held, new in
             judge.halt(
@@ -97,26 +98,38 @@ package actor Publisher {
                     made: Hex.encode(new.contentDigest)))
         }
         self.waiters.advance(to: self.ledger.position)
-        return stored.lazy.filter { $0.document.position <= $0.ledgerEnd || judge.isAuthentic($0.document) }
+        let published =
+            stored.lazy.filter { $0.document.position <= $0.ledgerEnd || judge.isAuthentic($0.document) }
             .map(\.document.position).max() ?? 0
+        return max(published, served)
     }
 
     /// Loads every stored document while the ledger is still to be read: those are served that a key has signed which the node
     /// remembers. ``load(_:)`` follows.
     ///
     /// - Parameter kept: What the node has kept of the documents that it has served.
-    package func loadEarly(_ kept: KeptDocuments) async {
+    /// - Throws: The database's error, before anything has changed.
+    package func loadEarly(_ kept: KeptDocuments) async throws {
+        let stored = try await self.store.load(nil).stored
+        self.adoptEarly(stored + kept.stored)
+    }
+
+    /// As ``loadEarly(_:)``, without the database's documents: it does not answer now.
+    package func loadKept(_ kept: KeptDocuments) { self.adoptEarly(kept.stored) }
+
+    private func adoptEarly(_ stored: [DocumentStore.Stored]) {
         let judge = self.judge
-        // A database that does not answer now is asked again.
-        let stored = (try? await self.store.load(nil).stored) ?? []
-        self.table.adopt(stored + kept.stored, isEarly: true) {
+        self.table.adopt(stored, isEarly: true) {
             judge.earlyRule(on: $0)
         } onContradiction: { _, _ in
         }
     }
 
     /// Takes in documents that other nodes have published since ``loadEarly(_:)``.
-    package func refreshEarly() async throws {
+    ///
+    /// - Parameter isAnew: Whether more keys are known than at the last call: what was refused is looked at again.
+    package func refreshEarly(isAnew: Bool = false) async throws {
+        if isAnew { self.table.forgetRejected() }
         try await self.loadOutdated { stored in
             for each in stored {
                 if self.judge.earlyRule(on: each) == .serve {

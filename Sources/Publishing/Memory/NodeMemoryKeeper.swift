@@ -72,7 +72,8 @@ package actor NodeMemoryKeeper {
         if let seen, seen == present { return }
         // In this order: the documents are of the view or older, and a document is never remembered for a ledger that
         // may not have its events.
-        let (documents, isComplete) = self.table.current
+        // What was served while the ledger was read is still to be judged by it.
+        let (documents, isComplete) = self.ledger.isReading ? ([], false) : self.table.current
         let view = self.ledger.view
         let fault = self.ledger.fault
         guard fault.map(\.meansUpgrade) ?? true else { return }
@@ -93,8 +94,6 @@ package actor NodeMemoryKeeper {
             self.journal.map { .init(position: Int64($0.end.size), root: $0.end.root) } ?? self.written?.journal
         memory.database = (try? await DatabaseIdentity(self.pool)) ?? self.written?.database
         for document in documents where document.version >= memory.documents[document.app]?.version ?? 0 {
-            // Served while the ledger was read: its events are still to be seen.
-            guard waits || document.position <= view.head.position else { continue }
             memory.documents[document.app] = document.remembered
         }
         if memory != self.written {

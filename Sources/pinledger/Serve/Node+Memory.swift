@@ -103,6 +103,9 @@ extension Node {
                 recalled.kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
             }
             recalled.documents = memory.documents
+            if content.isAuthentic || self.configuration.keyEncryptionKey == nil {
+                ledger.remember(keys: memory.keys, at: memory.position)
+            }
         } else {
             try self.checkBeginning(ledger)
             self.logger.log(.memoryBegun, ["file": "\(file.path)"])

@@ -46,7 +46,10 @@ extension Node {
         }
         let recalled = try await self.recall(ledger, follower, pool, publisher.table)
         if let documents = recalled.documents {
-            publisher.table.remember(documents, isStrict: ledger.fault?.contradictsMemory ?? false)
+            // Keys that were retired behind the end of what a halted node has read would count again.
+            let isShort = ledger.fault.map { !$0.meansUpgrade } ?? false && ledger.keysAhead != nil
+            publisher.table.remember(
+                documents, isStrict: isShort || ledger.fault?.contradictsMemory ?? false)
         }
         let published = try await publisher.load(recalled.kept)
         if ledger.fault == nil, published > ledger.endSeen {
@@ -68,6 +71,7 @@ extension Node {
     private func catchUp(_ parts: Parts, _ progress: StartProgress?) async throws -> SnapshotAudit? {
         let (ledger, pool) = (parts.services.ledger, parts.services.pool)
         var audit: SnapshotAudit?
+        var pause = Duration.seconds(2)
         while true {
             do {
                 if ledger.position == 0 {
@@ -87,7 +91,8 @@ extension Node {
                 && progress?.servesDocuments == true && !Task.isCancelled
             {
                 ledger.noteLoss(error, self.logger)
-                try await Task.sleep(for: .seconds(2))
+                try await Task.sleep(for: pause)
+                pause = min(pause * 2, .seconds(30))
             }
         }
     }
@@ -103,36 +108,52 @@ extension Node {
             content.isAuthentic || self.configuration.keyEncryptionKey == nil, !content.memory.documents.isEmpty
         else { return }
         let memory = content.memory
-        var isWhole = await self.database(services.pool, goesOnFrom: memory)
-        services.ledger.trustWhileReading(memory.keys, at: memory.position)
-        publisher.table.remember(memory.documents, isStrict: isWhole != true)
         let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
-        guard !Task.isCancelled else { return }
-        await publisher.loadEarly(kept)
-        guard await publisher.table.servesAny(), !Task.isCancelled else { return }
-        progress.reach(.documents)
-        self.logger.log(
-            .readingLedger,
-            ["documents": "\(publisher.table.count)", "fault": services.ledger.unread.map { "\($0)" } ?? ""])
-        while (try? await Task.sleep(for: .seconds(2))) != nil {
+        services.ledger.remember(keys: memory.keys, at: memory.position)
+        var isWhole: Bool?
+        var isServing = false
+        var position = services.ledger.position
+        repeat {
             if isWhole == nil {
-                isWhole = await self.database(services.pool, goesOnFrom: memory)
-                if isWhole == true {
-                    publisher.table.remember(memory.documents, isStrict: false)
-                    await publisher.loadEarly(kept)
+                isWhole = await self.database(services.pool, goesOnFrom: memory, content.isAuthentic)
+                guard !Task.isCancelled else { return }
+                if isWhole != nil || !isServing {
+                    publisher.table.remember(memory.documents, isStrict: isWhole != true)
+                    // Where the database does not answer, what reads the ledger says so.
+                    do { try await publisher.loadEarly(kept) } catch {
+                        guard !Task.isCancelled else { return }
+                        if !isServing { await publisher.loadKept(kept) }
+                        isWhole = nil
+                    }
                 }
             }
-            // Where the database does not answer, what reads the ledger says so.
-            try? await publisher.refreshEarly()
-        }
+            // A snapshot that was read meanwhile may have more keys.
+            let isAnew = services.ledger.position != position
+            position = services.ledger.position
+            try? await publisher.refreshEarly(isAnew: isAnew)
+            if !isServing, await publisher.table.servesAny(), !Task.isCancelled {
+                isServing = true
+                progress.reach(.documents)
+                self.logger.log(
+                    .readingLedger,
+                    [
+                        "documents": "\(publisher.table.count)",
+                        "fault": services.ledger.unread.map { "\($0)" } ?? "",
+                    ])
+            }
+        } while (try? await Task.sleep(for: .seconds(2))) != nil
     }
 
     /// Whether the database, by the hashes of its events, goes on from what the node remembers; nil where that cannot be told now.
     /// Where it does not, it is an earlier state, or another history. A checkpoint that is expected besides is compared when the
     /// ledger is read; until then nothing is taken from the database.
-    private func database(_ pool: PostgresPool, goesOnFrom memory: NodeMemory) async -> Bool? {
+    private func database(
+        _ pool: PostgresPool, goesOnFrom memory: NodeMemory, _ isAuthentic: Bool
+    ) async -> Bool? {
         switch self.configuration.memory.expected {
-        case nil, .witnesses: break
+        case nil: break
+        // Only a node that cannot rely on its memory asks them.
+        case .witnesses where isAuthentic: break
         default: return false
         }
         let reader = LedgerReader(pool: pool)
