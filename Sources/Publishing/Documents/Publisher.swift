@@ -79,9 +79,9 @@ package actor Publisher {
     /// Loads every stored document. Called when the ledger is read.
     ///
     /// - Parameter kept: What takes the place of stored documents, on a node whose database has lost them.
-    /// - Returns: The highest position of the ledger at which one of them was made, or one that was served before; 0 where there is none. It is always
-    ///   recorded before its documents are stored: a ledger that ends before it has lost events. A position beyond the
-    ///   database's own ledger counts only where a key of the ledger signed it.
+    /// - Returns: The highest position of the ledger at which one of them was made, or one that was served before; 0 where
+    ///   there is none. It is always recorded before its documents are stored: a ledger that ends before it has lost events.
+    ///   A position beyond the database's own ledger counts only where a key of the ledger signed it.
     package func load(_ kept: KeptDocuments = .none) async throws -> Int64 {
         let (stored, unreadable) = try await self.store.load(nil)
         for app in unreadable {
@@ -127,9 +127,9 @@ package actor Publisher {
 
     /// Takes in documents that other nodes have published since ``loadEarly(_:)``.
     ///
-    /// - Parameter isAnew: Whether more keys are known than at the last call: what was refused is looked at again.
-    package func refreshEarly(isAnew: Bool = false) async throws {
-        if isAnew { self.table.forgetRejected() }
+    /// - Parameter hasMoreKeys: Whether more keys are known than at the last call: what was refused is looked at again.
+    package func refreshEarly(hasMoreKeys: Bool = false) async throws {
+        if hasMoreKeys { self.table.forgetRejected() }
         try await self.loadOutdated { stored in
             for each in stored {
                 if self.judge.earlyRule(on: each) == .serve {

@@ -128,9 +128,9 @@ extension Node {
                 }
             }
             // A snapshot that was read meanwhile may have more keys.
-            let isAnew = services.ledger.position != position
+            let hasMoreKeys = services.ledger.position != position
             position = services.ledger.position
-            try? await publisher.refreshEarly(isAnew: isAnew)
+            try? await publisher.refreshEarly(hasMoreKeys: hasMoreKeys)
             if !isServing, await publisher.table.servesAny(), !Task.isCancelled {
                 isServing = true
                 progress.reach(.documents)
