@@ -168,6 +168,19 @@ extension LogLine {
             .init(
                 .warning, "the check of the snapshot is delayed; the node tries again",
                 advice: "If it lasts, check the connection to the database.")
+        case .snapshotNotAudited:
+            .init(
+                .notice,
+                "the snapshot is not checked against the ledger: the event at this position is pruned, and the node does not have its entry",
+                advice:
+                    "Start the node with `--bundles`, or run `pinledger fsck --bundles DIRECTORY` from time to time.")
+        case .eventsPruned:
+            .init(
+                .critical,
+                "there is no snapshot to start from, and entries of the events from which to start are pruned; this node only serves the documents that are published",
+                advice:
+                    "Start the node with `--bundles`, or put the entries back with `pinledger bundles restore DIRECTORY` and start it again."
+            )
         case .snapshotUnusable:
             .init(
                 .error, "a snapshot cannot be used; the node uses an older one, or reads the whole ledger",

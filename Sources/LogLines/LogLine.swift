@@ -47,6 +47,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case snapshotVerified = "snapshot_verified"
     case snapshotRefuted = "snapshot_refuted"
     case snapshotAuditDelayed = "snapshot_audit_delayed"
+    case snapshotNotAudited = "snapshot_not_audited"
+    case eventsPruned = "events_pruned"
     case snapshotUnusable = "snapshot_unusable"
     case housekeepingFailed = "housekeeping_failed"
 

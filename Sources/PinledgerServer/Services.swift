@@ -16,6 +16,8 @@ package struct Services: Sendable {
     /// Nil on a read-only node.
     package var writer: Writer?
     package var pool: PostgresPool
+    /// Where the entries of pruned events are; nil where this node has none.
+    package var bundles: BundleDirectory?
     package var publisher: Publisher
     package var keys: SigningKeys
     /// What checkpoints of the log are signed with.
@@ -51,7 +53,8 @@ package struct Services: Sendable {
     package let drain = Drain()
 
     package init(
-        ledger: Ledger, writer: Writer?, pool: PostgresPool, publisher: Publisher, keys: SigningKeys,
+        ledger: Ledger, writer: Writer?, pool: PostgresPool, bundles: BundleDirectory? = nil, publisher: Publisher,
+        keys: SigningKeys,
         logKeys: SigningKeys, clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryServices,
         webhooks: WebhookServices? = nil,
         firebase: PushStatus = PushStatus(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
@@ -63,6 +66,7 @@ package struct Services: Sendable {
         self.ledger = ledger
         self.writer = writer
         self.pool = pool
+        self.bundles = bundles
         self.publisher = publisher
         self.keys = keys
         self.logKeys = logKeys
@@ -98,7 +102,7 @@ package struct Services: Sendable {
         self.ledger.fault == nil && self.ledger.unsigned == nil && self.ledger.view.state.log.isPublic
     }
 
-    var reader: LedgerReader { LedgerReader(pool: self.pool) }
+    var reader: LedgerReader { LedgerReader(pool: self.pool, bundles: self.bundles) }
 
     /// What a decision may know that is made for an answer and not recorded.
     var decisionContext: DecisionContext { self.environment.context(at: self.clock()) }

@@ -48,7 +48,7 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Servers",
                 subcommands: [
                     ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self, FsckCommand.self,
-                    RecoverCommand.self, NodeCommands.self, HandbookCommand.self,
+                    RecoverCommand.self, BundleCommands.self, NodeCommands.self, HandbookCommand.self,
                 ]
             ),
             CommandGroup(

@@ -10,12 +10,9 @@ import Testing
     static let verbs: Set<String> = [
         "Abort", "Activate", "Add", "Approve", "Bring", "Change", "Check", "Clear", "Create", "Declare", "Deliver",
         "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
-        "Print",
-        "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Resume", "Retire", "Archive",
-        "Unarchive",
-        "Revert", "Revoke", "Roll",
-        "Rotate",
-        "Run", "Send", "Serve", "Set", "Show", "Start", "Stop", "Store", "Turn", "Verify",
+        "Print", "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Restore", "Resume", "Retire",
+        "Archive", "Unarchive", "Revert", "Revoke", "Roll", "Rotate", "Run", "Send", "Serve", "Set", "Show", "Start",
+        "Stop", "Store", "Turn", "Verify", "Write",
     ]
 
     /// The patterns of `Tests/plain-words.txt`, those for help included.

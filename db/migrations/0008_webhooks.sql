@@ -185,7 +185,7 @@ GRANT EXECUTE ON FUNCTION pinledger.settle_delivery TO pinledger_app;
 
 -- Sends settled deliveries at [p_from, p_until) again, and failed ones at once. With p_all only those that pass the
 -- filters, and also events that pass them and have no delivery; never events that the feed has not reached. Returns how
--- many; NULL, and does nothing, while ten thousand deliveries are open.
+-- many; NULL, and does nothing, while ten thousand deliveries are open. Raises PL007 where one of those is pruned.
 CREATE FUNCTION pinledger.replay_deliveries(
     p_webhook text, p_from bigint, p_until bigint, p_all boolean, p_types text[], p_streams text[]
 ) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
@@ -204,6 +204,14 @@ BEGIN
         SELECT count(*) FROM webhook_delivery d WHERE d.webhook = p_webhook AND d.state IN ('pending', 'failed')
     ) THEN
         RETURN NULL;
+    END IF;
+    -- A message carries the whole entry.
+    IF p_all AND EXISTS (
+        SELECT FROM event e WHERE e.position >= p_from AND e.position < until AND e.entry = ''
+           AND (cardinality(p_types) = 0 OR e.type = ANY (p_types))
+           AND (cardinality(p_streams) = 0 OR e.stream = ANY (p_streams))
+    ) THEN
+        RAISE EXCEPTION 'entries of events at [%, %) are pruned', p_from, until USING ERRCODE = 'PL007';
     END IF;
     UPDATE webhook_delivery d
        SET state = CASE WHEN d.state IN ('delivered', 'dead') THEN 'pending' ELSE d.state END,

@@ -9,7 +9,7 @@ SELECT test.same(
     SELECT string_agg(format('%s SELECT %s', role, name), E'\n' ORDER BY role, name) AS expected
       FROM (VALUES ('pinledger_app'), ('pinledger_reader')) r (role),
            (VALUES ('adoption_count'), ('adoption_sketch'), ('client_secret'), ('command'), ('cosigned_checkpoint'), ('document'), ('event'),
-                   ('head'), ('material'), ('migration'), ('node'), ('observation'), ('outcome_minute'), ('probe'), ('signing_secret'), ('snapshot'), ('snapshot_part'), ('stream'),
+                   ('head'), ('material'), ('migration'), ('node'), ('observation'), ('outcome_minute'), ('probe'), ('pruned_partition'), ('signing_secret'), ('snapshot'), ('snapshot_part'), ('stream'),
                    ('telemetry_secret'), ('tree_node'), ('webhook_delivery'), ('webhook_feed'), ('webhook_secret'), ('witness')) t (name)
      WHERE role = 'pinledger_app' OR name NOT IN ('client_secret', 'signing_secret', 'telemetry_secret', 'webhook_secret')
 ) e GROUP BY expected;

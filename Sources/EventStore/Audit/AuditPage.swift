@@ -32,6 +32,8 @@ struct AuditPage: Sendable {
     /// The columns that a page is made of.
     static let columns =
         "position, stream, stream_version, recorded_at, type, actor_kind, actor_id, entry, leaf_hash, mac"
+    /// The places of two of them.
+    static let (entryColumn, hashColumn) = (7, 8)
 
     /// Makes a page of rows of ``columns``.
     init(_ rows: PostgresRows) {
@@ -60,9 +62,9 @@ extension AuditPage.Sound {
 
     /// False where the row has to be judged by itself.
     private mutating func take(_ row: Int, of cells: PostgresCells, _ names: inout RecentNames) -> Bool {
-        guard let position = cells.int64(row, 0), let entry = cells[row, 7], let recorded = cells[row, 8] else {
-            return false
-        }
+        guard let position = cells.int64(row, 0), let entry = cells[row, AuditPage.entryColumn],
+            let recorded = cells[row, AuditPage.hashColumn]
+        else { return false }
         let hash = MerkleTree.leafHash(entry)
         guard hash == LogHash(bytes: recorded), let scanned = ScannedEntry(entry, &names) else { return false }
         let step = scanned.step

@@ -16,6 +16,8 @@ package struct LedgerAuditor: Sendable {
         package var key: BatchKey?
         /// What verifies batches' signatures; none where they are not to be checked.
         package var verifiers: [BatchVerifier] = []
+        /// Where the entries of pruned events are; nil where there are none.
+        package var bundles: BundleDirectory?
 
         package init() {}
     }
@@ -64,10 +66,11 @@ package struct LedgerAuditor: Sendable {
     package func run<R: Sendable>(
         on connection: PostgresConnection, also: @escaping @Sendable (isolated PostgresConnection) throws -> R
     ) async throws -> (Outcome, R) {
-        try await self.audit(on: connection) { connection, send in
+        let bundles = self.expectations.bundles
+        return try await self.audit(on: connection) { connection, send in
             try connection.transaction(isolation: .repeatableRead, readOnly: true) { @Sendable connection in
                 try connection.withStatementTimeout(nil) { connection in
-                    try Self.read(connection, send)
+                    try Self.read(connection, bundles: bundles, send)
                     return try also(connection)
                 }
             }
@@ -148,7 +151,7 @@ package struct LedgerAuditor: Sendable {
 
     /// Reads everything that an audit takes, in the connection's transaction.
     package static func read(
-        _ connection: isolated PostgresConnection, _ send: (Part) throws -> Void
+        _ connection: isolated PostgresConnection, bundles: BundleDirectory? = nil, _ send: (Part) throws -> Void
     ) throws {
         let heads = try connection.query(
             "SELECT next_position, frontier, last_time, mac, raised_by FROM pinledger.head")
@@ -165,7 +168,13 @@ package struct LedgerAuditor: Sendable {
         try connection.copyRows(
             "COPY (SELECT \(AuditPage.columns) FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)",
             batch: Int(BulkReader.pageSize)
-        ) { try send(.events($0)) }
+        ) { rows in
+            let isWhole = rows.firstPruned(entry: AuditPage.entryColumn) == nil
+            try send(
+                .events(
+                    isWhole
+                        ? rows : bundles?.fill(rows, entry: AuditPage.entryColumn, hash: AuditPage.hashColumn) ?? rows))
+        }
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
         let last = try connection.query(
             "SELECT signature, mac IS NOT NULL FROM pinledger.event WHERE position = $1", [.int64(end &- 1)]

@@ -113,8 +113,15 @@ struct LedgerCheck: Sendable {
             self.events.miss(through: row.position - 1)
         }
         self.next = row.position + 1
-        let hashed = MerkleTree.leafHash(row.entry)
-        if hashed.bytes != row.leafHash {
+        var hashed = MerkleTree.leafHash(row.entry)
+        if row.entry.isEmpty {
+            self.findings.add(
+                LedgerFinding(
+                    .entryMissing, at: row.position, of: row.stream,
+                    "the entry is missing, and no bundle that was given holds it"))
+            // The rest of the tree can still be compared.
+            hashed = LogHash(row.leafHash) ?? hashed
+        } else if hashed.bytes != row.leafHash {
             self.findings.add(
                 LedgerFinding(
                     .leafHashWrong, at: row.position, of: row.stream, "the entry does not have the hash recorded for it"
@@ -131,6 +138,9 @@ struct LedgerCheck: Sendable {
     }
 
     private mutating func read(_ row: Row) {
+        guard !row.entry.isEmpty else {
+            return self.events.skip(row.stream, version: row.streamVersion, position: row.position, time: row.time)
+        }
         let entry: Entry
         do { entry = try Entry(bytes: row.entry) } catch {
             self.findings.add(

@@ -6,6 +6,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case positionMissing = "position_missing"
         /// An event at a position that the head says is not used yet.
         case positionBeyondHead = "position_beyond_head"
+        /// The entry is empty, and no bundle that was given holds it.
+        case entryMissing = "entry_missing"
         /// The entry's bytes are not those of an event that this program knows, or not canonical.
         case entryUnreadable = "entry_unreadable"
         /// The entry says another position than the one at which it stands in the log.

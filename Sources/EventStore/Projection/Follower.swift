@@ -28,12 +28,13 @@ package struct Follower: Sendable {
     private let patience: Duration
 
     package init(
-        ledger: Ledger, pool: PostgresPool, listener: PostgresListener, logger: Logger, pageSize: Int = 2000,
-        bulkSize: Int64 = 8000
+        ledger: Ledger, pool: PostgresPool, bundles: BundleDirectory? = nil, listener: PostgresListener, logger: Logger,
+        pageSize: Int = 2000, bulkSize: Int64 = 8000
     ) {
         self.ledger = ledger
-        self.reader = LedgerReader(pool: pool)
-        self.bulk = BulkReader(configuration: pool.configuration, knownLevel: ledger.knownLevel)
+        self.reader = LedgerReader(pool: pool, bundles: bundles)
+        self.bulk = BulkReader(
+            configuration: pool.configuration, knownLevel: ledger.knownLevel, bundles: bundles)
         self.listener = listener
         self.logger = logger
         self.pageSize = pageSize

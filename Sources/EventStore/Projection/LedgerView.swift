@@ -88,6 +88,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The node has started, and has as many events as the first number says, of as many as the second says. This fault does not
     /// last either.
     case unread(position: Int64, of: Int64)
+    /// The event at this position is pruned, and no bundle that this node has holds its entry.
+    case pruned(position: Int64)
     /// The database has fewer events than this node remembers, or than the expected checkpoint states.
     case forgotten(remembered: Int64, found: Int64)
     /// The first events in the database are not those that this node remembers, or that the expected checkpoint is of.
@@ -106,6 +108,11 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the ledger goes on without the node, which is too old for it.
     package var meansUpgrade: Bool {
         if case .needsUpgrade = self { true } else { false }
+    }
+
+    /// Whether the ledger is sound, and what is asked for needs an entry that is kept elsewhere.
+    package var isPruned: Bool {
+        if case .pruned = self { true } else { false }
     }
 
     package var description: String {
@@ -140,6 +147,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .unread(let position, 0): "this node starts; it has \(position) events of the ledger, and reads on"
         case .unread(let position, let end):
             "this node starts; it has \(position) of \(end) events of the ledger, and reads on"
+        case .pruned(let position):
+            "the event at position \(position) is pruned: its entry is in an entry bundle outside the database, which this node does not have"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
         case .needsUpgrade(let position, let why):

@@ -8,6 +8,8 @@ struct BulkReader: Sendable {
     let configuration: PostgresConfiguration
     /// The highest ``FeatureLevel`` that the program knows.
     let knownLevel: Int64
+    /// Where the entries of pruned events are.
+    var bundles: BundleDirectory?
 
     /// The number of entries in one page: a power of two, so that its tree is hashed beside the fold.
     static let pageSize: Int64 = 256
@@ -46,10 +48,13 @@ struct BulkReader: Sendable {
         guard start < end else { return }
         let connection = try await PostgresConnection.connect(self.configuration)
         do {
-            let level = self.knownLevel
+            let (level, bundles) = (self.knownLevel, self.bundles)
             try await PagePipeline<PostgresRows, LedgerPage> { LedgerPage($0, knowing: level) }.run(on: connection) {
                 connection, send in
-                try Self.copy(start..<end, connection, send)
+                try Self.copy(start..<end, connection) { rows in
+                    guard rows.firstPruned(entry: 1) != nil else { return try send(rows) }
+                    try send(bundles?.fill(rows, entry: 1, hash: 2) ?? rows)
+                }
             } take: {
                 try view.apply($0)
                 note(view.head.position)

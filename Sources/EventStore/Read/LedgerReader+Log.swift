@@ -26,7 +26,8 @@ extension LedgerReader {
     /// - Throws: ``LedgerFault`` where it cannot be read or does not have its recorded hash.
     package func entry(of stream: StreamID, version: Int64) async throws -> Stored? {
         try Self.stored(
-            try await self.pool.read(Statements.entryOfStream.sql, [.text(stream.text), .int64(version)])
+            try await self.whole(
+                try await self.pool.read(Statements.entryOfStream.sql, [.text(stream.text), .int64(version)]))
         ).first
     }
 

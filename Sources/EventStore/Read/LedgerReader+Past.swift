@@ -39,7 +39,7 @@ extension LedgerReader {
                 Statements.streamEntries.sql,
                 [.text(stream.text), .int64(version), .int64(position), .int64(Self.foldPage)]
             )
-            let page = try Self.stored(rows)
+            let page = try Self.stored(try await self.whole(rows))
             for stored in page { try state.take(stored.entry) }
             guard page.count == Int(Self.foldPage) else { return }
             // Long streams are folded page by page, and other tasks run on this thread in between.

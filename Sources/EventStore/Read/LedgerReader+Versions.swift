@@ -41,7 +41,7 @@ extension LedgerReader {
                     contentDigest: document.contentDigest))
         }
         while versions.count <= limit {
-            for index in streams.indices { try await streams[index].fill(self.pool, before: end) }
+            for index in streams.indices { try await streams[index].fill(self, before: end) }
             let heads = streams.indices.compactMap { index in streams[index].next.map { (index, $0.position) } }
             guard let (index, position) = heads.min(by: { $0.1 < $1.1 }), let entry = streams[index].take() else {
                 note()
@@ -76,12 +76,12 @@ extension LedgerReader {
         mutating func take() -> Entry? { self.entries.popLast() }
 
         /// Reads the next page, where the last one is used up.
-        mutating func fill(_ pool: PostgresPool, before end: Int64) async throws {
+        mutating func fill(_ reader: LedgerReader, before end: Int64) async throws {
             guard self.entries.isEmpty, !self.isAtEnd else { return }
-            let rows = try await pool.read(
+            let rows = try await reader.pool.read(
                 Statements.streamEntries.sql,
                 [.text(self.stream.text), .int64(self.version), .int64(end), .int64(LedgerReader.foldPage)])
-            let page = try LedgerReader.stored(rows).map(\.entry)
+            let page = try LedgerReader.stored(try await reader.whole(rows)).map(\.entry)
             self.isAtEnd = page.count < Int(LedgerReader.foldPage)
             if let last = page.last { self.version = last.streamVersion }
             self.entries = page.reversed()

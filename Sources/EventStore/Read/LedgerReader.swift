@@ -6,9 +6,12 @@ package import TransparencyLog
 /// Reads the ledger from the database, checking what it reads.
 package struct LedgerReader: Sendable {
     let pool: PostgresPool
+    private let bundles: BundleDirectory?
 
-    package init(pool: PostgresPool) {
+    /// - Parameter bundles: Where the entries of pruned events are; nil where this process cannot read them.
+    package init(pool: PostgresPool, bundles: BundleDirectory? = nil) {
         self.pool = pool
+        self.bundles = bundles
     }
 
     /// An entry as it was stored: the value and the very bytes.
@@ -32,9 +35,20 @@ package struct LedgerReader: Sendable {
     }
 
     private func rows(at positions: Range<Int64>, limit: Int) async throws -> PostgresRows {
-        try await self.pool.read(
-            Statements.entries.sql,
-            [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))])
+        try await self.whole(
+            try await self.pool.read(
+                Statements.entries.sql,
+                [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))]))
+    }
+
+    /// Rows of position, entry, leaf_hash with the entries that were pruned.
+    ///
+    /// - Throws: ``LedgerFault/pruned(position:)`` where one is not to be had.
+    func whole(_ rows: PostgresRows) async throws -> PostgresRows {
+        guard rows.firstPruned(entry: 1) != nil else { return rows }
+        let rows = try await self.bundles?.filled(rows, entry: 1, hash: 2) ?? rows
+        if let missing = rows.firstPruned(entry: 1) { throw LedgerFault.pruned(position: try rows[missing].int64(0)) }
+        return rows
     }
 
     /// The leaf hashes of the entries at `positions`, at most `limit`, whatever stands in the entries.
@@ -127,10 +141,13 @@ package struct LedgerReader: Sendable {
     }
 
     /// Reads rows of position, entry, leaf_hash.
-    static func stored(_ rows: PostgresRows) throws -> [Stored] {
+    ///
+    /// - Throws: ``LedgerFault``: ``LedgerFault/pruned(position:)`` where the entry is missing.
+    static func stored(_ rows: some Sequence<PostgresRow>) throws -> [Stored] {
         try rows.map { row in
             let position = try row.int64(0)
             let bytes = try row.bytes(1)
+            guard !bytes.isEmpty else { throw LedgerFault.pruned(position: position) }
             guard MerkleTree.leafHash(bytes).bytes == (try row.bytes(2)) else {
                 throw LedgerFault.leafHash(position: position)
             }
@@ -203,8 +220,13 @@ package struct LedgerReader: Sendable {
     /// How many events a search for a text looks at for one page.
     package static let searchWidthOfPage: Int64 = 20_000
 
+    /// How many pruned events a search for a text looks at for one page.
+    private static let prunedWidthOfPage = 2000
+
     /// Events that pass `filter`, from `boundary` (exclusive; nil for the end at which reading starts), newest first
     /// unless `ascending`.
+    ///
+    /// A page ends early before an event that is pruned and whose entry is not to be had.
     ///
     /// - Parameter width: How many events that pass the rest of the filter a search for a text looks at. Then the page ends, with
     ///   however few events, and says where to go on: no index helps with texts.
@@ -226,8 +248,10 @@ package struct LedgerReader: Sendable {
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
         // Within a stream, versions stand in the order of positions, and there is an index on them.
         let order = (filter.stream == nil ? "position" : "stream_version") + (ascending ? " ASC" : " DESC")
+        // The database cannot search pruned entries: this process looks for the text in the bundles.
+        let candidates = filter.text != nil && self.bundles != nil ? max(limit + 1, Self.prunedWidthOfPage) : limit + 1
         // On one connection: with several servers, another one may lack the last events.
-        let (last, found) = try await self.pool.reading { connection in
+        let (last, rows) = try await self.pool.reading { connection in
             var (conditions, parameters) = (conditions, parameters)
             func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
             var last: Int64?
@@ -242,22 +266,29 @@ package struct LedgerReader: Sendable {
                 }
                 // Nothing that stands in a row makes this fail. It finds a little more than it should: bytes outside of ASCII are
                 // written as numbers here.
+                // A pruned entry may hold the text.
                 parameters.append(.bytes(text))
                 conditions.append(
-                    #"strpos(lower(encode(entry, 'escape') COLLATE "C"), lower(encode($"# + "\(parameters.count)"
-                        + #", 'escape') COLLATE "C")) > 0"#)
+                    #"(entry = '' OR strpos(lower(encode(entry, 'escape') COLLATE "C"), lower(encode($"#
+                        + "\(parameters.count)" + #", 'escape') COLLATE "C")) > 0)"#)
             }
-            parameters.append(.int64(Int64(limit) + 1))
+            parameters.append(.int64(Int64(candidates)))
             let sql = """
                 SELECT position, entry, leaf_hash FROM pinledger.event \(clause())
                 ORDER BY \(order) LIMIT $\(parameters.count)
                 """
-            return (last, try Self.stored(try await connection.query(sql, parameters)))
+            return (last, try await connection.query(sql, parameters))
         }
-        let entries = found.prefix(limit)
-        return Page(
-            entries: filter.text.map { text in entries.filter { Self.holds($0.bytes, text) } } ?? Array(entries),
-            next: found.count > limit ? entries.last?.entry.position : last)
+        let filled = try await self.bundles?.filled(rows, entry: 1, hash: 2) ?? rows
+        // The page ends before an entry that is not to be had. One that begins with it says so.
+        let pruned = filled.firstPruned(entry: 1)
+        if pruned == 0 { throw LedgerFault.pruned(position: try filled[0].int64(0)) }
+        let found = try Self.stored(filled.prefix(pruned ?? filled.count))
+        let matching = filter.text.map { text in found.filter { Self.holds($0.bytes, text) } } ?? found
+        let entries = Array(matching.prefix(limit))
+        if matching.count > limit { return Page(entries: entries, next: entries.last?.entry.position) }
+        let isCut = pruned != nil || found.count == candidates
+        return Page(entries: entries, next: isCut ? found.last?.entry.position : last)
     }
 
     /// Whether bytes hold a text; letters of ASCII match whether large or small.

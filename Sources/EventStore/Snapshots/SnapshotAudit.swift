@@ -9,7 +9,8 @@ import TransparencyLog
 /// the entries, and the state.
 ///
 /// A snapshot may be wrong although it was not damaged: a fold was corrected without a new version, or an attacker had
-/// the key. Where the states differ the ledger is halted, so that nothing more is made or published from it.
+/// the key. Where the states differ the ledger is halted, so that nothing more is made or published from it. Where entries are
+/// pruned that the node cannot read, nothing is compared.
 ///
 /// It takes a small share of one core and holds a second state while it runs. If the process dies, the next one starts
 /// it again.
@@ -29,11 +30,12 @@ package struct SnapshotAudit: Sendable {
 
     /// Nil where the node did not start from a snapshot.
     package init?(
-        of start: SnapshotStore.Start, ledger: Ledger, pool: PostgresPool, share: Double = 0.2, logger: Logger
+        of start: SnapshotStore.Start, ledger: Ledger, pool: PostgresPool, bundles: BundleDirectory? = nil,
+        share: Double = 0.2, logger: Logger
     ) {
         guard let digest = start.stateDigest else { return nil }
         self.ledger = ledger
-        self.reader = LedgerReader(pool: pool)
+        self.reader = LedgerReader(pool: pool, bundles: bundles)
         self.head = start.view.head
         self.digest = digest
         self.share = min(max(share, 0.01), 1)
@@ -52,6 +54,8 @@ package struct SnapshotAudit: Sendable {
                 throw LedgerFault.snapshot(position: self.head.position)
             }
             self.logger.log(.snapshotVerified, ["position": "\(self.head.position)"])
+        } catch LedgerFault.pruned(let position) {
+            self.logger.log(.snapshotNotAudited, ["position": "\(position)"])
         } catch let fault as LedgerFault {
             self.ledger.halt(fault)
             self.logger.log(.snapshotRefuted, ["fault": "\(fault)"])

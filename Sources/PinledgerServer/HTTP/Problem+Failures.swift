@@ -36,12 +36,15 @@ extension Problem {
         case let error as PostgresError:
             switch error.code {
             case .poolExhausted, .timeout: self.init(.overloaded, "Too many requests wait for the database.")
+            case .server("PL007"): self.init(.eventsPruned, "Some of these events are pruned.")
             case .server(let state) where Self.isStrain(state):
                 self.init(.overloaded, "The database is out of time or resources for this request.")
             case .connectionFailed, .connectionLost, .outcomeUnknown, .poolClosed, .cancelled:
                 self.init(.databaseUnavailable, "The database is unreachable.")
             default: self.init(.internalError, "An unexpected error occurred.")
             }
+        // Thrown by what reads old events. A node whose own fold needs them has halted.
+        case let fault as LedgerFault where fault.isPruned: self.init(.eventsPruned, "\(fault).")
         case let fault as LedgerFault: self.init(fault)
         case let error as HTTPError where error.status == .contentTooLarge:
             self.init(.bodyTooLarge, "The body exceeds this operation's limit.")

@@ -109,6 +109,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case upgradeNeeded = "upgrade_needed"
     case eventsUnsigned = "events_unsigned"
     case starting = "starting"
+    case eventsPruned = "events_pruned"
     case internalError = "internal_error"
 
     /// Status, title, and what to do next.
@@ -486,6 +487,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .serviceUnavailable, "The newest events are not signed",
                 "Ask a node that has the key-encryption key. This one serves documents, and accepts tokens again once it knows a key that has signed the events: its line `end_unsigned` says more."
+            )
+        case .eventsPruned:
+            (
+                .serviceUnavailable, "The events are pruned",
+                "Ask a node that was started with `--bundles`, or have an operator put the entries back with `pinledger bundles restore DIRECTORY`. Everything newer is there."
             )
         case .starting:
             (

@@ -60,6 +60,23 @@ package struct PostgresRows: Sendable {
     }
 }
 
+extension PostgresRows {
+    /// The same rows with other bytes in some cells of one column, each named by its row.
+    package func replacing(column: Int, with values: [(row: Int, bytes: [UInt8])]) -> PostgresRows {
+        precondition((0..<self.columnCount).contains(column), "column index out of range")
+        var (buffer, cells) = (self.buffer, self.cells)
+        buffer.reserveCapacity(buffer.count + values.reduce(0) { $0 + $1.bytes.count })
+        for (row, bytes) in values {
+            precondition((0..<self.count).contains(row), "row index out of range")
+            cells[row * self.columnCount + column] = Cell(offset: buffer.count, length: bytes.count)
+            buffer += bytes
+        }
+        return PostgresRows(
+            buffer: buffer, cells: cells, columnNames: self.columnNames, columnTypes: self.columnTypes,
+            columnCount: self.columnCount, count: self.count, affectedRows: self.affectedRows)
+    }
+}
+
 extension PostgresRows: RandomAccessCollection {
     package var startIndex: Int { 0 }
     package var endIndex: Int { self.count }

@@ -242,7 +242,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             let row = try await connection.query(
                 """
                 SELECT h.next_position, has_function_privilege('pinledger.lock_head()', 'EXECUTE'),
-                       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'pinledger.event'::regclass)
+                       (SELECT count(*) FROM pg_inherits WHERE inhparent = 'pinledger.event'::regclass),
+                       (SELECT max(end_position) FROM pinledger.pruned_partition)
                 FROM pinledger.head h
                 """
             ).only
@@ -264,6 +265,12 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                         ? nil : "A running server creates partitions. By hand: SELECT pinledger.ensure_partitions()"
                 )
             )
+            if let pruned = try row.optionalInt64(3) {
+                findings.append(
+                    Finding(
+                        subject: "entries", verdict: .ok,
+                        detail: "pruned before position \(pruned): they are in the entry bundles, and nowhere else"))
+            }
             return findings
         } catch {
             return [

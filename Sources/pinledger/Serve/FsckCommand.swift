@@ -63,6 +63,11 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     var batchPublicKey: [String] = []
     @Option(
         help: ArgumentHelp(
+            "Directory with entry bundles, where events are pruned. [env: PINLEDGER_BUNDLES]", valueName: "directory")
+    )
+    var bundles: String?
+    @Option(
+        help: ArgumentHelp(
             "How long a document may lag behind a change.", valueName: "seconds")
     )
     var grace: Int64 = 60
@@ -92,6 +97,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.batchPublicKey)
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
             .map(BatchVerifier.init)
+        expectations.bundles = (self.bundles ?? Environment["PINLEDGER_BUNDLES"]).map(BundleDirectory.init)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
                 throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)
@@ -170,6 +176,13 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         _ expectations: LedgerAuditor.Expectations, opensSecrets: Bool
     ) async throws -> (LedgerAuditor.Outcome, Beside) {
         try await self.withConnection { connection in
+            if expectations.bundles == nil,
+                let pruned = try await EventPartition.all(on: connection).last(where: \.isPruned)
+            {
+                throw CommandFailure(
+                    "events before position \(pruned.end) are pruned: their entries are in entry bundles outside the database",
+                    advice: "Give the directory with the bundles: --bundles DIRECTORY.", status: .usage)
+            }
             do {
                 return try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
                     Beside(

@@ -81,7 +81,9 @@ extension Node {
                     ).load()
                     ledger.begin(with: start)
                     if self.configuration.auditsSnapshot {
-                        audit = SnapshotAudit(of: start, ledger: ledger, pool: pool, logger: self.logger)
+                        audit = SnapshotAudit(
+                            of: start, ledger: ledger, pool: pool, bundles: self.configuration.bundles,
+                            logger: self.logger)
                     }
                 }
                 try await self.haltOnDamage(ledger) { try await self.readToEnd(ledger, parts.follower, pool) }
@@ -209,6 +211,7 @@ extension Node {
                 switch fault {
                 case .unauthenticated: .endUnauthenticated
                 case .needsUpgrade: .upgradeNeeded
+                case .pruned: .eventsPruned
                 default: .ledgerDamaged
                 }
             self.logger.log(line, ["fault": "\(fault)"])

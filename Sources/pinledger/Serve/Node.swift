@@ -284,7 +284,8 @@ struct Node {
         let listener = PostgresListener(
             configuration: database, channels: [Follower.channel, Publisher.channel]
         )
-        let follower = Follower(ledger: ledger, pool: pool, listener: listener, logger: self.logger)
+        let follower = Follower(
+            ledger: ledger, pool: pool, bundles: self.configuration.bundles, listener: listener, logger: self.logger)
         let table = DocumentTable()
         let keys = SigningKeys(
             pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
@@ -306,7 +307,8 @@ struct Node {
                 environment: factSources.environment
             )
         let services = Services(
-            ledger: ledger, writer: writer, pool: pool, publisher: publisher, keys: keys,
+            ledger: ledger, writer: writer, pool: pool, bundles: self.configuration.bundles, publisher: publisher,
+            keys: keys,
             logKeys: SigningKeys(
                 pool: pool,
                 keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey,

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Countries
+import EventStore
 import Foundation
 import HTTPTypes
 import Keys
@@ -44,6 +45,14 @@ struct NodeOptions: ParsableArguments {
         )
     )
     var batchPublicKey: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Directory with entry bundles, as `pinledger bundles write DIRECTORY` writes them: the node reads the entries of pruned events there. [env: PINLEDGER_BUNDLES]",
+            valueName: "directory"
+        )
+    )
+    var bundles: String?
 
     @Flag(help: "Serve only: accept no changes and need no private key. [env: PINLEDGER_READ_ONLY=1]")
     var readOnly = false
@@ -179,6 +188,8 @@ struct NodeConfiguration: Sendable {
     /// By whose signatures a node without ``keyEncryptionKey`` follows the ledger; none where it believes what it reads.
     var batchPublicKeys: [Ed25519PublicKey]
     var requiresSynchronousStandby: Bool
+    /// Where the entries of pruned events are.
+    var bundles: BundleDirectory?
     var isReadOnly: Bool
     /// The number of changes that may wait.
     var writeQueue: Int
@@ -222,6 +233,7 @@ struct NodeConfiguration: Sendable {
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
         self.batchPublicKeys = try Self.readBatchPublicKeys(options.batchPublicKey)
+        self.bundles = (options.bundles ?? Environment["PINLEDGER_BUNDLES"]).map(BundleDirectory.init)
         self.requiresSynchronousStandby =
             options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
         self.writeQueue = try Self.number(

@@ -17,7 +17,7 @@ struct LogRoutes: Sendable {
     let services: Services
     private let readers: LogReaders
     private var change: CommandExecutor { CommandExecutor(services: self.services) }
-    private var reader: LedgerReader { LedgerReader(pool: self.services.pool) }
+    private var reader: LedgerReader { self.services.reader }
 
     init(services: Services, readers: LogReaders) {
         self.services = services

@@ -1,0 +1,227 @@
+import ArgumentParser
+import EventStore
+import Foundation
+import Postgres
+import TransparencyLog
+
+/// Keeps the entries of old events in files.
+struct BundleCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bundles",
+        abstract: "Store the entries of old events in entry bundles outside the database.",
+        discussion: """
+            A partition of the ledger holds ten million events. Once one is full, its entries can be kept in entry bundles \
+            (C2SP tlog-tiles), 256 in each file. `write` makes these files, `prune` removes the entries from the database. \
+            Everything else of the events stays there, so that changes, documents and proofs go on as before. What needs \
+            the entries asks a node that was started with --bundles.
+            """,
+        subcommands: [Write.self, Prune.self, Restore.self]
+    )
+}
+
+/// Where the database and the bundles are.
+struct BundleOptions: ParsableArguments {
+    @Argument(help: "The directory of the entry bundles.") var directory: String
+
+    @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
+    var database: String?
+
+    /// What a command works with.
+    struct Tools: Sendable {
+        let connection: PostgresConnection
+        let reader: LedgerReader
+        let directory: BundleDirectory
+        let writer: BundleWriter
+        let partitions: [EventPartition]
+
+        /// Checks that the bundles of events, as far as `body` has read them, make the ledger's tree.
+        func check(
+            _ positions: Range<Int64>, _ body: (inout MerkleFrontier) async throws -> Void
+        ) async throws {
+            var frontier = try await self.reader.frontier(at: UInt64(positions.lowerBound))
+            try await body(&frontier)
+            guard try await self.reader.frontier(at: UInt64(positions.upperBound)) == frontier else {
+                throw CommandFailure(
+                    "the ledger's events before position \(positions.upperBound) do not make its tree",
+                    advice: "Run `pinledger fsck`.", status: .notVerified)
+            }
+        }
+
+        /// Reads the bundles of a partition, and compares them with the ledger.
+        func verify(_ partition: EventPartition) async throws {
+            try await self.check(partition.bundles) { frontier in
+                try await self.writer.verify(
+                    partition.bundles, after: &frontier, on: self.connection,
+                    noting: BundleOptions.progress("verified", to: partition.bundles.upperBound))
+            }
+        }
+    }
+
+    func run(_ body: (Tools) async throws -> Void) async throws {
+        guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
+            throw CommandFailure(
+                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+        }
+        let configuration = PostgresConfiguration(
+            connectionString: database, applicationName: "pinledger bundles", statementTimeout: nil,
+            idleInTransactionTimeout: nil)
+        do {
+            let connection = try await PostgresConnection.connect(configuration)
+            let pool = PostgresPool(configuration: configuration)
+            let directory = BundleDirectory(path: self.directory)
+            do {
+                try await body(
+                    Tools(
+                        connection: connection, reader: LedgerReader(pool: pool), directory: directory,
+                        writer: BundleWriter(directory: directory),
+                        partitions: try await EventPartition.all(on: connection)))
+            } catch {
+                await pool.close()
+                await connection.close()
+                throw error
+            }
+            await pool.close()
+            await connection.close()
+        } catch let failure as BundleWriter.Failure {
+            throw CommandFailure(
+                "\(failure)", advice: "Run `pinledger bundles write DIRECTORY`, or take the file from a backup.",
+                status: .notVerified)
+        } catch let fault as LedgerFault {
+            throw CommandFailure(
+                "\(fault)",
+                advice: fault.isPruned
+                    ? "Take the bundle that holds it from a backup." : "Run `pinledger fsck` to find all damage.",
+                status: .notVerified)
+        } catch let error as PostgresError {
+            let isRefused = error.sqlState == "42501"
+            throw CommandFailure(
+                "\(error)",
+                advice: isRefused ? "Use an account that may migrate: one with the role pinledger_owner." : nil,
+                status: error.code == .connectionFailed ? .unreachable : .failure)
+        }
+    }
+
+    /// Says on standard error how far it has come, now and then.
+    static func progress(_ verb: String, to end: Int64) -> @Sendable (Int64) -> Void {
+        { position in
+            if position % 262_144 == 0 { Console.error("\(verb) to position \(position) of \(end)") }
+        }
+    }
+}
+
+extension EventPartition {
+    /// Its positions, for people.
+    fileprivate var span: String { "events \(self.first) to \(self.end - 1)" }
+}
+
+extension BundleCommands {
+    struct Write: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Write the entries of full partitions to entry bundles.",
+            discussion: """
+                pinledger bundles write /srv/bundles --database "$DATABASE"
+
+                Every entry is hashed again, and all of them have to make the ledger's tree. Files that are right already \
+                stay. Needs the role pinledger_reader. Copy the directory to where backups are before you prune.
+                """)
+        @OptionGroup var options: BundleOptions
+
+        func run() async throws {
+            try await self.options.run { tools in
+                let end = try await tools.reader.head().position
+                let full = tools.partitions.filter { !$0.isPruned && $0.bundles.upperBound <= end }
+                guard let first = full.first, let last = full.last else {
+                    let next = tools.partitions.first { !$0.isPruned }.map(\.bundles.upperBound) ?? end
+                    return Console.print(
+                        "Nothing to write: the ledger has \(end) events, and the next partition is full with \(next).")
+                }
+                let positions = first.bundles.lowerBound..<last.bundles.upperBound
+                try await tools.check(positions) { frontier in
+                    let written = try await tools.writer.write(
+                        positions, after: &frontier, on: tools.connection,
+                        noting: BundleOptions.progress("written", to: positions.upperBound))
+                    let count = positions.count / Tile.fullWidth
+                    Console.print(
+                        "\(self.options.directory) has \(count) bundles of the events before position \(positions.upperBound), \(written) of them new."
+                    )
+                }
+            }
+        }
+    }
+
+    struct Prune: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Remove the entries of full partitions from the database, which are in entry bundles.",
+            discussion: """
+                pinledger bundles prune /srv/bundles --dry-run
+                pinledger bundles prune /srv/bundles
+
+                First, each bundle is compared with the hashes that the ledger has recorded. The bundles are then the only \
+                place of these entries: keep a copy of them. Each partition is replaced by one without them, which takes its \
+                size in free disk space and, for a moment, keeps all reads and changes waiting, a second at most.
+
+                Streams of the fleet, of keys and of tokens keep their entries, and so does the record of each app's newest \
+                document. Needs an account that may migrate.
+                """)
+        @OptionGroup var options: BundleOptions
+        @Flag(help: "Verify the bundles, say what would be pruned, and change nothing.") var dryRun = false
+
+        func run() async throws {
+            try await self.options.run { tools in
+                let pruner: Pruner
+                do { pruner = try await Pruner(on: tools.connection) } catch let obstacle as Pruner.Obstacle {
+                    throw CommandFailure("\(obstacle)", advice: obstacle.advice, status: .refused)
+                }
+                var count = 0
+                for partition in tools.partitions where !partition.isPruned {
+                    do {
+                        try await pruner.check(partition)
+                        try await tools.verify(partition)
+                        if !self.dryRun { try await pruner.prune(partition) }
+                        count += 1
+                        Console.print("\(self.dryRun ? "Would prune" : "Pruned") \(partition.span).")
+                    } catch Pruner.Obstacle.notFull {
+                        break
+                    } catch let obstacle as Pruner.Obstacle {
+                        throw CommandFailure(
+                            "\(partition.span) are not pruned: \(obstacle)", advice: obstacle.advice, status: .refused)
+                    }
+                }
+                if count == 0 { Console.print("Nothing to prune: no partition with entries is full.") }
+            }
+        }
+    }
+
+    struct Restore: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Restore the entries of pruned partitions in the database.",
+            discussion: """
+                pinledger bundles restore /srv/bundles --from 20000000
+
+                The database takes no entry that does not have the hash recorded for it. Needs an account that may migrate.
+                """)
+        @OptionGroup var options: BundleOptions
+        @Option(
+            help: ArgumentHelp(
+                "Restore only partitions with events at or behind this position.", valueName: "position"))
+        var from: Int64 = 0
+
+        func run() async throws {
+            try await self.options.run { tools in
+                do {
+                    let pruner = try await Pruner(on: tools.connection)
+                    var count = 0
+                    for partition in tools.partitions where partition.isPruned && partition.end > self.from {
+                        try await tools.verify(partition)
+                        try await pruner.restore(partition, from: tools.directory)
+                        count += 1
+                        Console.print("Restored \(partition.span).")
+                    }
+                    if count == 0 { Console.print("Nothing to restore: no such partition is pruned.") }
+                } catch let obstacle as Pruner.Obstacle {
+                    throw CommandFailure("\(obstacle)", advice: obstacle.advice, status: .refused)
+                }
+            }
+        }
+    }
+}

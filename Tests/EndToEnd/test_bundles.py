@@ -1,0 +1,191 @@
+"""Old events whose entries are in entry bundles outside the database."""
+
+import subprocess
+import urllib.parse
+
+import pytest
+from pinledger import BINARY, API, Process, eventually, free_port, host_body
+from test_document_proofs import opened
+from test_log import ORIGIN, vkeys
+from test_nodes import start_node
+
+OLD, APP = "com.example.bundles.old", "com.example.bundles.new"
+#: Where the first partition ends in these tests, instead of at 10,000,000.
+END = 700
+DIVIDE = f"""
+    BEGIN;
+    SET LOCAL ROLE pinledger_owner;
+    ALTER TABLE pinledger.event DETACH PARTITION pinledger.event_00000000000000;
+    ALTER TABLE pinledger.event_00000000000000 RENAME TO whole;
+    ALTER INDEX pinledger.event_00000000000000_stream RENAME TO whole_stream;
+    SELECT pinledger.add_partition(0, {END}), pinledger.add_partition({END}, 10000000);
+    INSERT INTO pinledger.event SELECT * FROM pinledger.whole;
+    DROP TABLE pinledger.whole;
+    COMMIT"""
+
+
+@pytest.fixture(scope="module")
+def server(own_server):
+    api = own_server.api
+    api.must("POST", "/v1/log", {"origin": ORIGIN})
+    api.must("PATCH", "/v1/log", {"document_proofs": True})
+    api.make_app(OLD, "old.example.com")
+    eventually(lambda: document_proof(api).status == 200)
+    api.make_app(APP, "api.example.com")
+    for number in range(180):
+        api.must("POST", f"/v1/apps/{APP}/hosts", host_body(f"h{number}.example.com"))
+        api.must("DELETE", f"/v1/apps/{APP}/hosts/h{number}.example.com?reason=test")
+    assert api.position() > 1000
+    own_server.sql(DIVIDE)
+    # A node stores a snapshot when it starts with a ledger that has grown.
+    own_server.restart()
+    eventually(lambda: own_server.sql("SELECT count(*) FROM pinledger.snapshot") == "1", "a snapshot is stored")
+    return own_server
+
+
+@pytest.fixture(scope="module")
+def directory(server):
+    return server.home / "bundles"
+
+
+def document_proof(api: API):
+    return api.request("GET", f"/client/v1/apps/{OLD}/document.tlog-proof", token=None)
+
+
+def asked(position: int) -> list[str]:
+    """Requests that need entries of old events."""
+    return [
+        f"/v1/apps/{APP}/history?order=oldest&limit=1000",
+        f"/v1/apps/{OLD}/history?order=oldest",
+        f"/v1/history?search={urllib.parse.quote('h7.example.com')}&order=oldest",
+        f"/v1/apps/{APP}/document/content?position={position}",
+        f"/v1/apps/{OLD}/document/versions",
+        "/log/tile/entries/001",
+        "/log/tile/entries/000",
+    ]
+
+
+def bundles(server, *arguments: str, user: str = "postgres", status: int = 0):
+    database = server.connection_string.replace("user=pinledger_dev", f"user={user}")
+    return server.cli("bundles", *arguments, "--database", database, status=status)
+
+
+def at(api: API, server, *arguments: str) -> str:
+    """What a command prints that asks another node than the server."""
+    environment = server.environment | {"PINLEDGER_SERVER": f"http://127.0.0.1:{api.port}", "PINLEDGER_TOKEN": api.token}
+    done = subprocess.run([BINARY, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_entries_are_pruned_once_nothing_needs_them(server, directory):
+    api = server.api
+    server.sql("INSERT INTO pinledger.command VALUES ('token:script', 'key', sha256(''), 5, 1, now())")
+    refused = bundles(server, "prune", str(directory), status=3).stderr
+    assert "1 recorded command with idempotency keys leads to its events" in refused and "30 days" in refused
+    server.sql("DELETE FROM pinledger.command WHERE actor = 'token:script'")
+    missing = bundles(server, "prune", str(directory), status=10).stderr
+    assert "tile/entries/000 is missing" in missing and "pinledger bundles write" in missing
+    # The account of a server may write bundles, and not prune.
+    said = bundles(server, "write", str(directory), user="pinledger_dev").stdout
+    assert said == f"{directory} has 3 bundles of the events before position 768, 3 of them new.\n"
+    assert "0 of them new" in bundles(server, "write", str(directory), user="pinledger_dev").stdout
+    assert "may migrate" in bundles(server, "prune", str(directory), user="pinledger_dev", status=1).stderr
+
+    before = {path: api.get(path) for path in asked(400)}
+    assert {answer.status for answer in before.values()} == {200}
+    proof, size = document_proof(api).body, server.sql("SELECT sum(octet_length(entry)) FROM pinledger.event")
+    assert bundles(server, "prune", str(directory), "--dry-run").stdout == f"Would prune events 0 to {END - 1}.\n"
+    assert server.sql("SELECT sum(octet_length(entry)) FROM pinledger.event") == size
+    assert bundles(server, "prune", str(directory)).stdout == f"Pruned events 0 to {END - 1}.\n"
+    assert bundles(server, "prune", str(directory)).stdout.startswith("Nothing to prune")
+    assert int(server.sql(f"SELECT count(*) FROM pinledger.event WHERE entry = '' AND position < {END}")) > END - 60
+
+    # Documents, changes and proofs go on.
+    assert document_proof(api).body == proof
+    opened(proof.decode(), vkeys(server)[0])
+    api.must("POST", f"/v1/apps/{OLD}/hosts", host_body("after.example.com"))
+    eventually(lambda: "after.example.com" in str(api.payload(OLD)))
+    for path in [f"/log/proofs/inclusion?position=20&size={END}", "/log/tile/0/001", f"/log/proofs/consistency?old_size=300&size={END}"]:
+        assert api.get(path).status == 200, path
+    # What needs the entries says so; what is newer is there.
+    for path in asked(400):
+        answer = api.get(path)
+        assert (answer.status, answer.json["type"]) == (503, "/problems/events_pruned"), f"{path}: {answer}"
+        assert "pinledger bundles restore" in answer.json["advice"]
+    newest = api.get("/v1/history?limit=50").json["events"]
+    assert len(newest) == 50 and newest[0]["position"] == api.position() - 1
+    # A page ends before the first that is missing.
+    page = api.get(f"/v1/apps/{APP}/history?limit=1000").json
+    assert END <= page["events"][-1]["position"] < END + 4
+    assert api.get(f"/v1/apps/{APP}/history?limit=1000&cursor={page['next_cursor']}").status == 503
+
+    key = str(server.data / "key-encryption-key")
+    node, reading = start_node(server, "reading", "--kek-file", key, "--bundles", str(directory))
+    try:
+        for path, answer in before.items():
+            if "old/" not in path:
+                assert reading.get(path).body == answer.body, path
+        assert reading.history(f"/v1/apps/{OLD}/history")[0]["type"] == "AppCreated"
+        exported = server.home / "exported"
+        at(reading, server, "log", "export", str(exported), "--key", vkeys(server)[0])
+        for number in range(3):
+            assert (exported / f"tile/entries/00{number}").read_bytes() == (directory / f"tile/entries/00{number}").read_bytes()
+        assert "pruned" in server.cli("log", "export", str(server.home / "none"), "--key", vkeys(server)[0], status=8).stderr
+        at(reading, server, "app", "show", OLD)
+    finally:
+        node.stop()
+
+
+def test_an_audit_reads_the_bundles(server, directory):
+    database = server.connection_string
+    asked = server.cli("fsck", "--database", database, status=2).stderr
+    assert f"events before position {END} are pruned" in asked and "--bundles" in asked
+    assert "findings   none" in server.cli("fsck", "--database", database, "--bundles", str(directory)).stdout
+    bundle = directory / "tile/entries/001"
+    right = bundle.read_bytes()
+    try:
+        bundle.write_bytes(right[:40] + bytes([right[40] ^ 1]) + right[41:])
+        found = server.cli("fsck", "--database", database, "--bundles", str(directory), status=10).stdout
+        assert "entry_missing" in found and "256" in found
+    finally:
+        bundle.write_bytes(right)
+    doctor = [BINARY, "doctor", "--database", database, "--listen", f"127.0.0.1:{free_port()}"]
+    told = subprocess.run(doctor, env=server.environment, capture_output=True, text=True, timeout=60).stdout
+    assert f"pruned before position {END}" in told
+
+
+def test_a_node_that_has_to_read_the_whole_ledger_needs_the_bundles(server, directory):
+    # As after a program whose snapshots have another form.
+    server.sql("BEGIN; CREATE TABLE pinledger.kept AS TABLE pinledger.snapshot; CREATE TABLE pinledger.kept_part AS TABLE pinledger.snapshot_part; DELETE FROM pinledger.snapshot; COMMIT")
+    port = free_port()
+    log = server.home / "halted.log"
+    halted = Process(log, ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"], port)
+    halted.spawn()
+    try:
+        api = API(port, server.api.token)
+        halted.wait_until(lambda: api.get("/readyz").status == 503)
+        # It knows no token yet, so it tells the log only.
+        assert "code=events_pruned" in log.read_text() and "`--bundles`" in log.read_text()
+        assert "is pruned: its entry is in an entry bundle" in log.read_text()
+        assert api.get("/v1/apps").status == 503
+    finally:
+        halted.stop()
+    node, reading = start_node(server, "folding", "--read-only", "--bundles", str(directory))
+    try:
+        assert reading.position() == server.api.position()
+        assert reading.document(OLD).body == server.api.document(OLD).body
+    finally:
+        node.stop()
+        server.sql("BEGIN; INSERT INTO pinledger.snapshot SELECT * FROM pinledger.kept; INSERT INTO pinledger.snapshot_part SELECT * FROM pinledger.kept_part; DROP TABLE pinledger.kept, pinledger.kept_part; COMMIT")
+
+
+def test_entries_are_restored(server, directory):
+    api = server.api
+    assert api.get("/log/tile/entries/001").status == 503
+    assert bundles(server, "restore", str(directory), "--from", str(END)).stdout.startswith("Nothing to restore")
+    assert bundles(server, "restore", str(directory)).stdout == f"Restored events 0 to {END - 1}.\n"
+    for path in asked(400):
+        assert api.get(path).status == 200, path
+    assert api.get("/log/tile/entries/001").body == (directory / "tile/entries/001").read_bytes()
+    assert "findings   none" in server.cli("fsck", "--database", server.connection_string).stdout

@@ -1,0 +1,450 @@
+import EventStore
+import Fixtures
+import Foundation
+import PinWire
+import Pinning
+import Postgres
+import Testing
+import TransparencyLog
+
+/// Partitions whose entries are in entry bundles.
+@Suite(.database, .timeLimit(.minutes(60)))
+struct PruningTests {
+    /// A ledger of 1000 events in partitions that end at 300, 600 and 10,000,000, and bundles of the events before 768.
+    private struct Fixture {
+        let database: TestDatabase
+        let node: TestNode
+        let app: AppID
+        let directory: BundleDirectory
+        let connection: PostgresConnection
+        let partitions: [EventPartition]
+
+        var reader: LedgerReader { LedgerReader(pool: self.node.pool) }
+        var reading: LedgerReader { LedgerReader(pool: self.node.pool, bundles: self.directory) }
+
+        /// All rows of events, but for what `column` names.
+        func rows(of columns: String = "*") async throws -> [String] {
+            try await self.database.query(
+                "SELECT (e)::text FROM (SELECT \(columns) FROM pinledger.event ORDER BY position) e"
+            )
+            .map { try $0.text(0) }
+        }
+
+        func verify(_ partition: EventPartition) async throws {
+            var frontier = try await self.reader.frontier(at: UInt64(partition.bundles.lowerBound))
+            try await BundleWriter(directory: self.directory)
+                .verify(partition.bundles, after: &frontier, on: self.connection) { _ in }
+            #expect(try await self.reader.frontier(at: UInt64(partition.bundles.upperBound)) == frontier)
+        }
+
+        /// Prunes the two full partitions.
+        func prune() async throws {
+            let pruner = try await Pruner(on: self.connection)
+            for partition in self.partitions {
+                try await pruner.check(partition)
+                try await self.verify(partition)
+                try await pruner.prune(partition)
+            }
+        }
+
+        /// Changes a byte of an entry in its bundle.
+        func forge(_ position: Int64) throws {
+            let path = try #require(self.directory.file(of: UInt64(position) / 256))
+            var entries = try #require(self.directory.entries(of: UInt64(position) / 256))
+            entries[Int(position % 256)][20] ^= 1
+            try Data(try EntryBundle.encode(entries)).write(to: URL(fileURLWithPath: path))
+        }
+
+        func removeBundles() throws { try FileManager.default.removeItem(atPath: self.directory.path) }
+    }
+
+    private static func run(_ body: (Fixture) async throws -> Void) async throws {
+        let database = try TestDatabase.current
+        try await database.execute(
+            """
+            SET ROLE pinledger_owner;
+            ALTER TABLE pinledger.event DETACH PARTITION pinledger.event_00000000000000;
+            DROP TABLE pinledger.event_00000000000000;
+            SELECT pinledger.add_partition(0, 300), pinledger.add_partition(300, 600),
+                pinledger.add_partition(600, 10000000);
+            """)
+        var configuration = try database.configuration(as: .superuser)
+        configuration.statementTimeout = nil
+        let connection = try await PostgresConnection.connect(configuration)
+        let directory = BundleDirectory(path: NSTemporaryDirectory() + "bundles-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        try await TestNode.run(on: database) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.request(.fleet(.setIssuer("test"))))
+            _ = try await node.writer.execute(try Sample.create(app, hosts: 2))
+            _ = try await node.writer.execute(try Sample.request(.keys(.create(kid: "k1", publicKey: sha256([2])))))
+            while node.ledger.position < 1000 {
+                let count = min(100, 1000 - node.ledger.position)
+                let first = node.ledger.position
+                let names = (first..<first + count).map { AppCommand.rename("n\($0)") }
+                _ = try await node.writer.execute(try Sample.request(.app(app, names)))
+            }
+            try await SnapshotStore(pool: node.pool, logger: .silent).store(node.ledger.view)
+            var frontier = MerkleFrontier()
+            let writer = BundleWriter(directory: directory)
+            #expect(try await writer.write(0..<768, after: &frontier, on: connection) { _ in } == 3)
+            let fixture = Fixture(
+                database: database, node: node, app: app, directory: directory, connection: connection,
+                partitions: Array(try await EventPartition.all(on: connection).prefix(2)))
+            #expect(try await fixture.reader.frontier(at: 768) == frontier)
+            try await body(fixture)
+        }
+        await connection.close()
+    }
+
+    @Test func `pruning takes the entries of apps away, and nothing else`() async throws {
+        try await Self.run { fixture in
+            let columns =
+                "position, stream_version, recorded_at, stream, type, actor_kind, actor_id, leaf_hash, mac, signature"
+            let (before, whole) = (try await fixture.rows(of: columns), try await fixture.rows())
+            try await fixture.prune()
+            #expect(try await fixture.rows(of: columns) == before)
+            let missing = try await fixture.database.query(
+                "SELECT position, stream FROM pinledger.event WHERE entry = '' ORDER BY position")
+            #expect(try missing.allSatisfy { try $0.text(1) == "app/\(fixture.app)" && $0.int64(0) < 600 })
+            // The fleet's event and the key's stay.
+            #expect(missing.count == 597)
+            let partitions = try await EventPartition.all(on: fixture.connection)
+            #expect(partitions.map(\.isPruned) == [true, true, false, false])
+            #expect(partitions.map(\.end) == [300, 600, 10_000_000, 20_000_000])
+            let kept = try await fixture.connection.perform { try LedgerReader.signers(on: $0).keys.keys.count }
+            #expect(kept == 1)
+
+            // The node, which has its state, goes on, and a node starts from the snapshot.
+            _ = try await fixture.node.writer.execute(try Sample.rename(fixture.app, "after"))
+            let start = try await SnapshotStore(pool: fixture.node.pool, logger: .silent).load()
+            #expect(start.view.head.position == 1000)
+            #expect(start.unusable == 0)
+
+            // And back.
+            let pruner = try await Pruner(on: fixture.connection)
+            for partition in fixture.partitions.reversed() {
+                try await fixture.verify(partition)
+                try await pruner.restore(partition, from: fixture.directory)
+            }
+            #expect(Array(try await fixture.rows().prefix(1000)) == whole)
+            try await Ledgers.check(fixture.database)
+            #expect(try await EventPartition.all(on: fixture.connection).allSatisfy { !$0.isPruned })
+        }
+    }
+
+    @Test func `a replaced partition has what every partition has`() async throws {
+        try await Self.run { fixture in
+            func facts(_ leaf: String) async throws -> [String] {
+                let rows = try await fixture.database.query(
+                    """
+                    SELECT replace(pg_get_indexdef(i.indexrelid), $1, 'LEAF') FROM pg_index i
+                     WHERE i.indrelid = ('pinledger.' || $1)::regclass
+                    UNION ALL SELECT c.relname || ' is attached' FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+                     WHERE i.indrelid = ('pinledger.' || $1)::regclass AND c.relispartition
+                       AND c.relname NOT LIKE $1 || '\\_%'
+                    UNION ALL SELECT t.tgname || t.tgenabled::text || t.tgtype::text FROM pg_trigger t
+                     WHERE t.tgrelid = ('pinledger.' || $1)::regclass
+                    UNION ALL SELECT o.conname || pg_get_constraintdef(o.oid) FROM pg_constraint o
+                     WHERE o.conrelid = ('pinledger.' || $1)::regclass AND o.contype = 'c'
+                    UNION ALL SELECT a.attname || a.attstorage::text || a.attnotnull::text FROM pg_attribute a
+                     WHERE a.attrelid = ('pinledger.' || $1)::regclass AND a.attnum > 0
+                    UNION ALL SELECT pg_get_userbyid(c.relowner) || c.reloptions::text FROM pg_class c
+                     WHERE c.oid = ('pinledger.' || $1)::regclass
+                    ORDER BY 1
+                    """, [.text(leaf)])
+                return try rows.map { try $0.text(0) }
+            }
+            let (leaf, other) = ("event_00000000000300", "event_00000000000600")
+            let expected = try await facts(other)
+            #expect(try await facts(leaf) == expected)
+            try await fixture.prune()
+            #expect(try await facts(leaf) == expected)
+            let pruner = try await Pruner(on: fixture.connection)
+            try await pruner.restore(fixture.partitions[1], from: fixture.directory)
+            #expect(try await facts(leaf) == expected)
+            for sql in [
+                "UPDATE pinledger.event SET entry = 'x'", "DELETE FROM pinledger.\(leaf)", "TRUNCATE pinledger.\(leaf)",
+            ] {
+                let connection = try await fixture.database.connect()
+                try await connection.query("SET session_replication_role = replica")
+                #expect(await failure { try await connection.query(sql) }?.sqlState == "23001", "\(sql)")
+            }
+        }
+    }
+
+    @Test func `proofs need no entries`() async throws {
+        try await Self.run { fixture in
+            let root = fixture.node.ledger.view.head.frontier.root
+            let proofs = try await fixture.reader.inclusionProof(of: 17, in: 1000)
+            let old = try await fixture.reader.frontier(at: 299).root
+            try await fixture.prune()
+            #expect(try await fixture.reader.inclusionProof(of: 17, in: 1000).hashes == proofs.hashes)
+            try await fixture.reader.consistencyProof(from: 299, to: 1000).verify(oldRoot: old, newRoot: root)
+            try await fixture.reader.check(fixture.node.ledger.view.head, goesOnFrom: 299, root: old)
+            #expect(try await fixture.reader.bytes(of: try #require(Tile(.hashes(level: 0), index: 1)))?.count == 8192)
+            let bundle = try #require(Tile(.entries, index: 1))
+            await #expect(throws: LedgerFault.pruned(position: 256)) { try await fixture.reader.bytes(of: bundle) }
+            let file = try #require(fixture.directory.file(of: 1))
+            #expect(
+                try await fixture.reading.bytes(of: bundle)
+                    == Array(try #require(FileManager.default.contents(atPath: file))))
+        }
+    }
+
+    @Test func `a reader with the bundles reads what it read before`() async throws {
+        try await Self.run { fixture in
+            func all(_ reader: LedgerReader) async throws -> [String] {
+                var found = try await reader.entries(at: 0..<1000, limit: 1000).map {
+                    String(decoding: $0.bytes, as: UTF8.self)
+                }
+                for (ascending, text) in [(true, nil), (false, nil), (true, "n59"), (false, "N59")] as [(Bool, String?)]
+                {
+                    var filter = LedgerReader.Filter()
+                    filter.text = text.map { Array($0.utf8) }
+                    if text == nil { filter.stream = .app(fixture.app) }
+                    var boundary: Int64?
+                    repeat {
+                        let page = try await reader.history(
+                            filter, from: boundary, ascending: ascending, limit: 70, width: 130)
+                        found += page.entries.map { "\($0.entry.position)" }
+                        boundary = page.next
+                    } while boundary != nil
+                }
+                found.append(
+                    "\(try await reader.past(of: fixture.app, at: 412).state.apps[fixture.app]?.displayName ?? "")")
+                found.append("\(try await reader.documentVersions(of: fixture.app, from: 3, to: 1000, limit: 50))")
+                found.append("\(try await reader.change(of: fixture.app, at: 555)?.events.count ?? 0)")
+                found.append("\(try await reader.entry(of: .app(fixture.app), version: 300)?.entry.position ?? 0)")
+                return found
+            }
+            let before = try await all(fixture.reader)
+            try await fixture.prune()
+            #expect(try await all(fixture.reading) == before)
+            // A bundle with another entry is as good as none.
+            try fixture.forge(412)
+            await #expect(throws: LedgerFault.pruned(position: 412)) {
+                try await fixture.reading.entries(at: 400..<420, limit: 20)
+            }
+            #expect(try await fixture.reading.entries(at: 413..<500, limit: 100).count == 87)
+        }
+    }
+
+    @Test func `a reader without the bundles says which entry is missing`() async throws {
+        try await Self.run { fixture in
+            try await fixture.prune()
+            let reader = fixture.reader
+            await #expect(throws: LedgerFault.pruned(position: 599)) {
+                try await reader.entries(at: 599..<700, limit: 100)
+            }
+            #expect(try await reader.entries(at: 600..<1000, limit: 1000).count == 400)
+            await #expect(throws: LedgerFault.self) { try await reader.past(of: fixture.app, at: 900) }
+            await #expect(throws: LedgerFault.self) {
+                try await reader.documentVersions(of: fixture.app, from: 900, to: 1000, limit: 5)
+            }
+            await #expect(throws: LedgerFault.self) { try await reader.change(of: fixture.app, at: 900) }
+            // A history ends before it, and then says so; the same for a search, which may not pass over it.
+            for text in [nil, "n"] as [String?] {
+                var filter = LedgerReader.Filter()
+                filter.stream = .app(fixture.app)
+                filter.text = text.map { Array($0.utf8) }
+                let page = try await reader.history(filter, from: 650, ascending: false, limit: 100)
+                #expect(page.entries.map(\.entry.position) == Array((600..<650).reversed()))
+                #expect(page.next == 600)
+                await #expect(throws: LedgerFault.pruned(position: 599)) {
+                    try await reader.history(filter, from: page.next, ascending: false, limit: 100)
+                }
+            }
+            var filter = LedgerReader.Filter()
+            filter.text = Array("no such text".utf8)
+            await #expect(throws: LedgerFault.self) {
+                try await reader.history(filter, from: nil, ascending: true, limit: 10)
+            }
+            // What needs no entry of an app goes on.
+            filter = LedgerReader.Filter()
+            filter.types = ["SigningKeyCreated", "IssuerSet"]
+            #expect(try await reader.history(filter, from: nil, ascending: true, limit: 10).entries.count >= 1)
+            #expect(try await reader.hasEnded(historyOf: 10, in: 1) == false)
+        }
+    }
+
+    @Test(arguments: [8000, 100])
+    func `a fold from the beginning needs the bundles`(bulkSize: Int64) async throws {
+        try await Self.run { fixture in
+            try await fixture.prune()
+            func fold(_ bundles: BundleDirectory?) async throws -> LedgerView {
+                let ledger = Ledger()
+                let follower = Follower(
+                    ledger: ledger, pool: fixture.node.pool, bundles: bundles,
+                    listener: PostgresListener(configuration: fixture.node.pool.configuration, channels: []),
+                    logger: .silent, bulkSize: bulkSize)
+                try await follower.catchUp()
+                return ledger.view
+            }
+            let view = try await fold(fixture.directory)
+            #expect(view.head == fixture.node.ledger.view.head)
+            #expect(view.state.json == fixture.node.ledger.view.state.json)
+            await #expect(throws: LedgerFault.pruned(position: 1)) { try await fold(nil) }
+            try fixture.forge(300)
+            await #expect(throws: LedgerFault.pruned(position: 300)) { try await fold(fixture.directory) }
+        }
+    }
+
+    @Test func `a snapshot is checked with the bundles, and not at all without them`() async throws {
+        try await Self.run { fixture in
+            try await fixture.prune()
+            let store = SnapshotStore(pool: fixture.node.pool, logger: .silent)
+            let start = try await store.load()
+            for bundles in [fixture.directory, nil] {
+                let lines = LogRecorder()
+                let ledger = Ledger(view: start.view)
+                let audit = try #require(
+                    SnapshotAudit(
+                        of: start, ledger: ledger, pool: fixture.node.pool, bundles: bundles, share: 1,
+                        logger: lines.logger))
+                await audit.run()
+                #expect(ledger.fault == nil)
+                let code = bundles == nil ? "snapshot_not_audited" : "snapshot_verified"
+                #expect(lines.text.count == 1 && lines.text.allSatisfy { $0.contains(code) }, "\(lines.text)")
+            }
+        }
+    }
+
+    @Test func `an audit reads the bundles, and names what they do not hold`() async throws {
+        try await Self.run { fixture in
+            try await fixture.prune()
+            func audit(_ bundles: BundleDirectory?) async throws -> LedgerAuditor.Outcome {
+                var expectations = LedgerAuditor.Expectations()
+                expectations.bundles = bundles
+                let connection = try await fixture.database.connect(as: .reader)
+                return try await LedgerAuditor(expectations: expectations).run(on: connection) { _ in }.0
+            }
+            let sound = try await audit(fixture.directory)
+            #expect(sound.findings.isEmpty, "\(sound.findings.kept)")
+            #expect(sound.root == fixture.node.ledger.view.head.frontier.root)
+            #expect(sound.state.json == fixture.node.ledger.view.state.json)
+
+            try fixture.forge(77)
+            try fixture.forge(580)
+            let found = try await audit(fixture.directory).findings.kept
+            #expect(found.map(\.code) == [.entryMissing, .entryMissing], "\(found)")
+            #expect(found.map(\.position) == [77, 580])
+
+            let missing = try await audit(nil).findings
+            #expect(missing.count == 597)
+            #expect(missing.kept.allSatisfy { $0.code == .entryMissing })
+            // Damage beside them is found all the same.
+            try await fixture.database.execute(
+                """
+                ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+                UPDATE pinledger.event SET leaf_hash = sha256('x') WHERE position = 20;
+                """)
+            #expect(try await audit(nil).findings.kept.contains { $0.code == .treeWrong })
+        }
+    }
+
+    @Test func `files that are wrong are found before anything is pruned, and never restored`() async throws {
+        try await Self.run { fixture in
+            try fixture.forge(310)
+            let file = try #require(fixture.directory.file(of: 1))
+            await #expect(throws: BundleWriter.Failure.wrong(file: file)) {
+                try await fixture.verify(fixture.partitions[1])
+            }
+            // Another partition's bundles are right, and writing again mends the wrong one.
+            var frontier = MerkleFrontier()
+            #expect(
+                try await BundleWriter(directory: fixture.directory)
+                    .write(0..<768, after: &frontier, on: fixture.connection) { _ in } == 1)
+            try await fixture.prune()
+
+            try fixture.forge(310)
+            let pruner = try await Pruner(on: fixture.connection)
+            let forged = await failure {
+                try await pruner.restore(fixture.partitions[1], from: fixture.directory)
+            }
+            #expect(forged?.sqlState == "XX001")
+            try FileManager.default.removeItem(atPath: file)
+            let missing = await failure {
+                try await pruner.restore(fixture.partitions[1], from: fixture.directory)
+            }
+            #expect(missing?.sqlState == "23502")
+            #expect(try await EventPartition.all(on: fixture.connection).map(\.isPruned) == [true, true, false, false])
+            // What is pruned cannot be written again.
+            await #expect(throws: LedgerFault.pruned(position: 256)) {
+                try await BundleWriter(directory: fixture.directory)
+                    .write(0..<768, after: &frontier, on: fixture.connection) { _ in }
+            }
+        }
+    }
+
+    @Test func `a partition stays as long as something needs its entries`() async throws {
+        try await Self.run { fixture in
+            let pruner = try await Pruner(on: fixture.connection)
+            let (first, last) = (
+                fixture.partitions[0],
+                try #require(try await EventPartition.all(on: fixture.connection).dropFirst(2).first)
+            )
+            try await pruner.check(first)
+            await #expect(throws: Pruner.Obstacle.notFull) { try await pruner.check(last) }
+            let obstacles: [(sql: String, obstacle: Pruner.Obstacle)] = [
+                (
+                    "INSERT INTO pinledger.command VALUES ('token:a', 'key', sha256('x'), 299, 1, now())",
+                    .commands(1)
+                ),
+                ("INSERT INTO pinledger.webhook_feed VALUES ('w1', 1, 299)", .webhook("w1")),
+                (
+                    "INSERT INTO pinledger.webhook_delivery (webhook, position, stream, type) VALUES ('w2', 299, 's', 't')",
+                    .webhook("w2")
+                ),
+                (
+                    "SELECT pinledger.report_node('\(String(repeating: "a", count: 32))', 'host:1', '0.1', 11, 1, false, 'running', 299)",
+                    .node("host:1")
+                ),
+                ("UPDATE pinledger.snapshot SET position = 299", .noSnapshot(end: 300)),
+            ]
+            for (sql, obstacle) in obstacles {
+                try await fixture.database.execute(sql)
+                await #expect(throws: obstacle) { try await pruner.check(first) }
+                try await fixture.database.execute(
+                    "DELETE FROM pinledger.command; DELETE FROM pinledger.webhook_feed; DELETE FROM pinledger.webhook_delivery; DELETE FROM pinledger.node"
+                )
+            }
+            let other = try await fixture.database.connect()
+            await #expect(throws: Pruner.Obstacle.underWay) { _ = try await Pruner(on: other) }
+        }
+    }
+
+    @Test func `a reader that holds a lock delays the replacement, and changes go on meanwhile`() async throws {
+        try await Self.run { fixture in
+            let blocker = try await fixture.database.connect()
+            try await blocker.execute(script: "BEGIN; SELECT count(*) FROM pinledger.event")
+            let pruner = try await Pruner(on: fixture.connection)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await pruner.prune(fixture.partitions[0]) }
+                for number in 0..<20 {
+                    _ = try await fixture.node.writer.execute(try Sample.rename(fixture.app, "beside \(number)"))
+                    try await Task.sleep(for: .milliseconds(100))
+                }
+                #expect(try await EventPartition.all(on: blocker).allSatisfy { !$0.isPruned })
+                try await blocker.execute(script: "COMMIT")
+                try await group.waitForAll()
+            }
+            #expect(try await EventPartition.all(on: fixture.connection).first?.isPruned == true)
+        }
+    }
+
+    @Test func `no account of a server may prune`() async throws {
+        try await Self.run { fixture in
+            for user in [TestDatabase.User.app, .reader] {
+                let connection = try await fixture.database.connect(as: user)
+                #expect(await failure { _ = try await Pruner(on: connection) }?.sqlState == "42501")
+                for sql in [
+                    "SELECT pinledger.copy_partition(0, true)", "SELECT pinledger.replace_partition(0, true)",
+                    "INSERT INTO pinledger.pruned_partition VALUES (0, 1)",
+                ] {
+                    #expect(await failure { try await connection.query(sql) }?.sqlState == "42501", "\(sql)")
+                }
+            }
+        }
+    }
+}
