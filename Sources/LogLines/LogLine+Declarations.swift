@@ -171,15 +171,15 @@ extension LogLine {
         case .snapshotNotAudited:
             .init(
                 .notice,
-                "the snapshot is not checked against the ledger: the event at this position is pruned, and the node does not have its entry",
+                "the snapshot is not checked against the ledger: events before it are pruned, and the node does not have their entries",
                 advice:
                     "Start the node with `--bundles`, or run `pinledger fsck --bundles DIRECTORY` from time to time.")
         case .eventsPruned:
             .init(
                 .critical,
-                "there is no snapshot to start from, and entries of the events from which to start are pruned; this node only serves the documents that are published",
+                "entries of events that this node has to read are pruned; it only serves the documents that are published",
                 advice:
-                    "Start the node with `--bundles`, or put the entries back with `pinledger bundles restore DIRECTORY` and start it again."
+                    "Start the node again: it starts from a snapshot behind them. If it does not, start it with `--bundles`, or put the entries back with `pinledger bundles restore DIRECTORY`."
             )
         case .snapshotUnusable:
             .init(

@@ -22,6 +22,21 @@ DIVIDE = f"""
     INSERT INTO pinledger.event SELECT * FROM pinledger.whole;
     DROP TABLE pinledger.whole;
     COMMIT"""
+#: No snapshot is there, and none is stored.
+TAKE_SNAPSHOTS = """
+    BEGIN;
+    REVOKE EXECUTE ON FUNCTION pinledger.store_snapshot FROM pinledger_app;
+    CREATE TABLE pinledger.kept AS TABLE pinledger.snapshot;
+    CREATE TABLE pinledger.kept_part AS TABLE pinledger.snapshot_part;
+    DELETE FROM pinledger.snapshot;
+    COMMIT"""
+GIVE_SNAPSHOTS_BACK = """
+    BEGIN;
+    INSERT INTO pinledger.snapshot SELECT * FROM pinledger.kept;
+    INSERT INTO pinledger.snapshot_part SELECT * FROM pinledger.kept_part;
+    DROP TABLE pinledger.kept, pinledger.kept_part;
+    GRANT EXECUTE ON FUNCTION pinledger.store_snapshot TO pinledger_app;
+    COMMIT"""
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +103,21 @@ def test_entries_are_pruned_once_nothing_needs_them(server, directory):
     assert "tile/entries/000 is missing" in missing and "pinledger bundles write" in missing
     # The account of a server may write bundles, and not prune.
     said = bundles(server, "write", str(directory), user="pinledger_dev").stdout
-    assert said == f"{directory} has 3 bundles of the events before position 768, 3 of them new.\n"
+    assert said == f"Events 0 to {END - 1} are in 3 bundles, 3 of them new.\n"
     assert "0 of them new" in bundles(server, "write", str(directory), user="pinledger_dev").stdout
     assert "may migrate" in bundles(server, "prune", str(directory), user="pinledger_dev", status=1).stderr
 
     before = {path: api.get(path) for path in asked(400)}
     assert {answer.status for answer in before.values()} == {200}
     proof, size = document_proof(api).body, server.sql("SELECT sum(octet_length(entry)) FROM pinledger.event")
+    kek = ["--kek-file", str(server.data / "key-encryption-key")]
     assert bundles(server, "prune", str(directory), "--dry-run").stdout == f"Would prune events 0 to {END - 1}.\n"
     assert server.sql("SELECT sum(octet_length(entry)) FROM pinledger.event") == size
-    assert bundles(server, "prune", str(directory)).stdout == f"Pruned events 0 to {END - 1}.\n"
+    (server.home / "other-key").write_text("A" * 43 + "=")
+    (server.home / "other-key").chmod(0o600)
+    other = bundles(server, "prune", str(directory), "--kek-file", str(server.home / "other-key"), status=3).stderr
+    assert "no snapshot of this program's form at or behind position" in other and "--kek-file" in other
+    assert bundles(server, "prune", str(directory), *kek).stdout == f"Pruned events 0 to {END - 1}.\n"
     assert bundles(server, "prune", str(directory)).stdout.startswith("Nothing to prune")
     assert int(server.sql(f"SELECT count(*) FROM pinledger.event WHERE entry = '' AND position < {END}")) > END - 60
 
@@ -140,24 +160,26 @@ def test_entries_are_pruned_once_nothing_needs_them(server, directory):
 def test_an_audit_reads_the_bundles(server, directory):
     database = server.connection_string
     asked = server.cli("fsck", "--database", database, status=2).stderr
-    assert f"events before position {END} are pruned" in asked and "--bundles" in asked
+    assert "events from position 0 on are pruned" in asked and "--bundles" in asked
+    assert "is no directory" in server.cli("fsck", "--database", database, "--bundles", "/nowhere", status=2).stderr
     assert "findings   none" in server.cli("fsck", "--database", database, "--bundles", str(directory)).stdout
     bundle = directory / "tile/entries/001"
     right = bundle.read_bytes()
     try:
         bundle.write_bytes(right[:40] + bytes([right[40] ^ 1]) + right[41:])
-        found = server.cli("fsck", "--database", database, "--bundles", str(directory), status=10).stdout
-        assert "entry_missing" in found and "256" in found
+        found = server.cli("fsck", "--database", database, "--bundles", str(directory), status=10)
+        assert "entry_missing" in found.stdout and "256" in found.stdout
+        assert "entries of the ledger are missing, and nothing else is wrong" in found.stderr
     finally:
         bundle.write_bytes(right)
     doctor = [BINARY, "doctor", "--database", database, "--listen", f"127.0.0.1:{free_port()}"]
     told = subprocess.run(doctor, env=server.environment, capture_output=True, text=True, timeout=60).stdout
-    assert f"pruned before position {END}" in told
+    assert f"1 partition with {END} events is pruned" in told
 
 
 def test_a_node_that_has_to_read_the_whole_ledger_needs_the_bundles(server, directory):
     # As after a program whose snapshots have another form.
-    server.sql("BEGIN; CREATE TABLE pinledger.kept AS TABLE pinledger.snapshot; CREATE TABLE pinledger.kept_part AS TABLE pinledger.snapshot_part; DELETE FROM pinledger.snapshot; COMMIT")
+    server.sql(TAKE_SNAPSHOTS)
     port = free_port()
     log = server.home / "halted.log"
     halted = Process(log, ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"], port)
@@ -177,7 +199,7 @@ def test_a_node_that_has_to_read_the_whole_ledger_needs_the_bundles(server, dire
         assert reading.document(OLD).body == server.api.document(OLD).body
     finally:
         node.stop()
-        server.sql("BEGIN; INSERT INTO pinledger.snapshot SELECT * FROM pinledger.kept; INSERT INTO pinledger.snapshot_part SELECT * FROM pinledger.kept_part; DROP TABLE pinledger.kept, pinledger.kept_part; COMMIT")
+        server.sql(GIVE_SNAPSHOTS_BACK)
 
 
 def test_entries_are_restored(server, directory):

@@ -31,31 +31,46 @@ struct PruningTests {
         }
 
         func verify(_ partition: EventPartition) async throws {
-            var frontier = try await self.reader.frontier(at: UInt64(partition.bundles.lowerBound))
-            try await BundleWriter(directory: self.directory)
-                .verify(partition.bundles, after: &frontier, on: self.connection) { _ in }
-            #expect(try await self.reader.frontier(at: UInt64(partition.bundles.upperBound)) == frontier)
+            try await BundleWriter(directory: self.directory).verify(
+                partition.bundles, with: try await self.reader.bundleRoots(at: partition.bundles), on: self.connection
+            ) { _ in }
+        }
+
+        /// Writes the bundles that are missing or wrong, and returns their number.
+        func write() async throws -> Int {
+            try await BundleWriter(directory: self.directory).write(
+                0..<768, with: try await self.reader.bundleRoots(at: 0..<768), on: self.connection
+            ) { _ in }
         }
 
         /// Prunes the two full partitions.
         func prune() async throws {
             let pruner = try await Pruner(on: self.connection)
             for partition in self.partitions {
-                try await pruner.check(partition)
+                try await pruner.check(partition, startingAt: 1000)
                 try await self.verify(partition)
+                try await pruner.keepSnapshot(at: 1000)
                 try await pruner.prune(partition)
             }
         }
 
+        /// What a superuser does to events.
+        func alter(_ sql: String) async throws {
+            try await self.database.execute(
+                """
+                ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change; \(sql);
+                ALTER TABLE pinledger.event ENABLE ALWAYS TRIGGER refuse_change;
+                """)
+        }
+
         /// Changes a byte of an entry in its bundle.
         func forge(_ position: Int64) throws {
-            let path = try #require(self.directory.file(of: UInt64(position) / 256))
-            var entries = try #require(self.directory.entries(of: UInt64(position) / 256))
+            let path = self.directory.file(at: position)
+            var entries = try #require(try self.directory.entries(of: UInt64(position) / 256))
             entries[Int(position % 256)][20] ^= 1
             try Data(try EntryBundle.encode(entries)).write(to: URL(fileURLWithPath: path))
         }
 
-        func removeBundles() throws { try FileManager.default.removeItem(atPath: self.directory.path) }
     }
 
     private static func run(_ body: (Fixture) async throws -> Void) async throws {
@@ -85,13 +100,10 @@ struct PruningTests {
                 _ = try await node.writer.execute(try Sample.request(.app(app, names)))
             }
             try await SnapshotStore(pool: node.pool, logger: .silent).store(node.ledger.view)
-            var frontier = MerkleFrontier()
-            let writer = BundleWriter(directory: directory)
-            #expect(try await writer.write(0..<768, after: &frontier, on: connection) { _ in } == 3)
             let fixture = Fixture(
                 database: database, node: node, app: app, directory: directory, connection: connection,
                 partitions: Array(try await EventPartition.all(on: connection).prefix(2)))
-            #expect(try await fixture.reader.frontier(at: 768) == frontier)
+            #expect(try await fixture.write() == 3)
             try await body(fixture)
         }
         await connection.close()
@@ -184,8 +196,10 @@ struct PruningTests {
             try await fixture.reader.check(fixture.node.ledger.view.head, goesOnFrom: 299, root: old)
             #expect(try await fixture.reader.bytes(of: try #require(Tile(.hashes(level: 0), index: 1)))?.count == 8192)
             let bundle = try #require(Tile(.entries, index: 1))
-            await #expect(throws: LedgerFault.pruned(position: 256)) { try await fixture.reader.bytes(of: bundle) }
-            let file = try #require(fixture.directory.file(of: 1))
+            await #expect(throws: LedgerFault.pruned(position: 256, file: nil)) {
+                try await fixture.reader.bytes(of: bundle)
+            }
+            let file = fixture.directory.file(at: 256)
             #expect(
                 try await fixture.reading.bytes(of: bundle)
                     == Array(try #require(FileManager.default.contents(atPath: file))))
@@ -223,7 +237,7 @@ struct PruningTests {
             #expect(try await all(fixture.reading) == before)
             // A bundle with another entry is as good as none.
             try fixture.forge(412)
-            await #expect(throws: LedgerFault.pruned(position: 412)) {
+            await #expect(throws: LedgerFault.pruned(position: 412, file: fixture.directory.file(at: 412))) {
                 try await fixture.reading.entries(at: 400..<420, limit: 20)
             }
             #expect(try await fixture.reading.entries(at: 413..<500, limit: 100).count == 87)
@@ -234,7 +248,7 @@ struct PruningTests {
         try await Self.run { fixture in
             try await fixture.prune()
             let reader = fixture.reader
-            await #expect(throws: LedgerFault.pruned(position: 599)) {
+            await #expect(throws: LedgerFault.pruned(position: 599, file: nil)) {
                 try await reader.entries(at: 599..<700, limit: 100)
             }
             #expect(try await reader.entries(at: 600..<1000, limit: 1000).count == 400)
@@ -251,7 +265,7 @@ struct PruningTests {
                 let page = try await reader.history(filter, from: 650, ascending: false, limit: 100)
                 #expect(page.entries.map(\.entry.position) == Array((600..<650).reversed()))
                 #expect(page.next == 600)
-                await #expect(throws: LedgerFault.pruned(position: 599)) {
+                await #expect(throws: LedgerFault.pruned(position: 599, file: nil)) {
                     try await reader.history(filter, from: page.next, ascending: false, limit: 100)
                 }
             }
@@ -284,9 +298,15 @@ struct PruningTests {
             let view = try await fold(fixture.directory)
             #expect(view.head == fixture.node.ledger.view.head)
             #expect(view.state.json == fixture.node.ledger.view.state.json)
-            await #expect(throws: LedgerFault.pruned(position: 1)) { try await fold(nil) }
+            await #expect(throws: LedgerFault.pruned(position: 1, file: nil)) { try await fold(nil) }
+            // Where it was not pruned, it is damage.
+            try await fixture.alter("UPDATE pinledger.event SET entry = '' WHERE position = 900")
+            await #expect(throws: LedgerFault.unreadable(position: 900, "it is empty")) {
+                try await fold(fixture.directory)
+            }
             try fixture.forge(300)
-            await #expect(throws: LedgerFault.pruned(position: 300)) { try await fold(fixture.directory) }
+            let file = fixture.directory.file(at: 300)
+            await #expect(throws: LedgerFault.pruned(position: 300, file: file)) { try await fold(fixture.directory) }
         }
     }
 
@@ -334,27 +354,49 @@ struct PruningTests {
             #expect(missing.count == 597)
             #expect(missing.kept.allSatisfy { $0.code == .entryMissing })
             // Damage beside them is found all the same.
-            try await fixture.database.execute(
-                """
-                ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
-                UPDATE pinledger.event SET leaf_hash = sha256('x') WHERE position = 20;
-                """)
+            try await fixture.alter("UPDATE pinledger.event SET leaf_hash = sha256('x') WHERE position = 20")
             #expect(try await audit(nil).findings.kept.contains { $0.code == .treeWrong })
+        }
+    }
+
+    @Test func `an entry that is missing although it was not pruned is damage, whatever the bundles hold`() async throws
+    {
+        try await Self.run { fixture in
+            let pruner = try await Pruner(on: fixture.connection)
+            try await pruner.keepSnapshot(at: 1000)
+            try await pruner.prune(fixture.partitions[0])
+            let start = try await SnapshotStore(pool: fixture.node.pool, logger: .silent).load()
+            // Of the fleet, of a partition that is not pruned, and of one for which there are no bundles.
+            try await fixture.alter("UPDATE pinledger.event SET entry = '' WHERE position IN (0, 333, 900)")
+            var expectations = LedgerAuditor.Expectations()
+            expectations.bundles = fixture.directory
+            let connection = try await fixture.database.connect(as: .reader)
+            let found = try await LedgerAuditor(expectations: expectations).run(on: connection) { _ in }.0.findings
+            #expect(found.kept.map(\.code) == [.entryMissing, .entryMissing, .entryMissing], "\(found.kept)")
+            #expect(found.kept.map(\.position) == [0, 333, 900])
+            await #expect(throws: LedgerFault.unreadable(position: 900, "it is empty")) {
+                try await fixture.reading.entries(at: 900..<901, limit: 1)
+            }
+            // Nor does it keep the snapshot from being refuted.
+            let ledger = Ledger(view: start.view)
+            let audit = try #require(
+                SnapshotAudit(
+                    of: start, ledger: ledger, pool: fixture.node.pool, bundles: fixture.directory, share: 1,
+                    logger: .silent))
+            await audit.run()
+            #expect(ledger.fault == .unreadable(position: 900, "it is empty"))
         }
     }
 
     @Test func `files that are wrong are found before anything is pruned, and never restored`() async throws {
         try await Self.run { fixture in
             try fixture.forge(310)
-            let file = try #require(fixture.directory.file(of: 1))
+            let file = fixture.directory.file(at: 256)
             await #expect(throws: BundleWriter.Failure.wrong(file: file)) {
                 try await fixture.verify(fixture.partitions[1])
             }
             // Another partition's bundles are right, and writing again mends the wrong one.
-            var frontier = MerkleFrontier()
-            #expect(
-                try await BundleWriter(directory: fixture.directory)
-                    .write(0..<768, after: &frontier, on: fixture.connection) { _ in } == 1)
+            #expect(try await fixture.write() == 1)
             try await fixture.prune()
 
             try fixture.forge(310)
@@ -370,10 +412,59 @@ struct PruningTests {
             #expect(missing?.sqlState == "23502")
             #expect(try await EventPartition.all(on: fixture.connection).map(\.isPruned) == [true, true, false, false])
             // What is pruned cannot be written again.
-            await #expect(throws: LedgerFault.pruned(position: 256)) {
-                try await BundleWriter(directory: fixture.directory)
-                    .write(0..<768, after: &frontier, on: fixture.connection) { _ in }
+            await #expect(throws: LedgerFault.pruned(position: 256, file: file)) { _ = try await fixture.write() }
+        }
+    }
+
+    @Test func `a right file is not replaced by what an administrator has made of the ledger`() async throws {
+        try await Self.run { fixture in
+            let right = try #require(FileManager.default.contents(atPath: fixture.directory.file(at: 300)))
+            try await fixture.alter(
+                "UPDATE pinledger.event SET entry = 'other', leaf_hash = sha256('\\x00'::bytea || 'other') WHERE position = 300"
+            )
+            await #expect(throws: BundleWriter.Failure.altered(256..<512)) { _ = try await fixture.write() }
+            await #expect(throws: BundleWriter.Failure.self) { try await fixture.verify(fixture.partitions[1]) }
+            #expect(FileManager.default.contents(atPath: fixture.directory.file(at: 300)) == right)
+        }
+    }
+
+    @Test func `a file that cannot be read is no file that is missing`() async throws {
+        try await Self.run { fixture in
+            try await fixture.prune()
+            let file = fixture.directory.file(at: 256)
+            try FileManager.default.removeItem(atPath: file)
+            try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+            await #expect(throws: BundleDirectory.Unreadable.self) {
+                try await fixture.reading.entries(at: 256..<300, limit: 10)
             }
+            let connection = try await fixture.database.connect(as: .reader)
+            var expectations = LedgerAuditor.Expectations()
+            expectations.bundles = fixture.directory
+            await #expect(throws: BundleDirectory.Unreadable.self) {
+                _ = try await LedgerAuditor(expectations: expectations).run(on: connection) { _ in }
+            }
+        }
+    }
+
+    @Test func `the snapshot that nodes need stays, whatever an account of a server stores`() async throws {
+        try await Self.run { fixture in
+            try await fixture.prune()
+            let connection = try await fixture.database.connect(as: .app)
+            for position in 1000...1004 {
+                _ = try? await fixture.node.writer.execute(try Sample.rename(fixture.app, "n\(position)"))
+                try await connection.query(
+                    "SELECT pinledger.store_snapshot(\(LedgerState.foldVersion), \(position), '', '', sha256('x'))")
+            }
+            let beyond = await failure {
+                try await connection.execute(
+                    script: """
+                        BEGIN; SELECT pinledger.store_snapshot_part(1, 2000, 0, 'x');
+                        SELECT pinledger.store_snapshot(1, 2000, '', '', sha256('x')); COMMIT
+                        """)
+            }
+            #expect(beyond?.sqlState == "23503")
+            let start = try await SnapshotStore(pool: fixture.node.pool, logger: .silent).load()
+            #expect(start.view.head.position == 1000)
         }
     }
 
@@ -384,9 +475,14 @@ struct PruningTests {
                 fixture.partitions[0],
                 try #require(try await EventPartition.all(on: fixture.connection).dropFirst(2).first)
             )
-            try await pruner.check(first)
-            await #expect(throws: Pruner.Obstacle.notFull) { try await pruner.check(last) }
-            let obstacles: [(sql: String, obstacle: Pruner.Obstacle)] = [
+            await #expect(throws: PruningObstacle.noSnapshot(end: 300)) { try await pruner.prune(first) }
+            try await pruner.keepSnapshot(at: 1000)
+            try await pruner.check(first, startingAt: 300)
+            await #expect(throws: PruningObstacle.notFull(1000)) { try await pruner.check(last, startingAt: 1000) }
+            await #expect(throws: PruningObstacle.noSnapshot(end: 300)) {
+                try await pruner.check(first, startingAt: 299)
+            }
+            let obstacles: [(sql: String, obstacle: PruningObstacle)] = [
                 (
                     "INSERT INTO pinledger.command VALUES ('token:a', 'key', sha256('x'), 299, 1, now())",
                     .commands(1)
@@ -400,17 +496,18 @@ struct PruningTests {
                     "SELECT pinledger.report_node('\(String(repeating: "a", count: 32))', 'host:1', '0.1', 11, 1, false, 'running', 299)",
                     .node("host:1")
                 ),
-                ("UPDATE pinledger.snapshot SET position = 299", .noSnapshot(end: 300)),
             ]
             for (sql, obstacle) in obstacles {
                 try await fixture.database.execute(sql)
-                await #expect(throws: obstacle) { try await pruner.check(first) }
+                await #expect(throws: obstacle) { try await pruner.check(first, startingAt: 1000) }
+                // It is asked for again where it would be too late.
+                await #expect(throws: obstacle) { try await pruner.prune(first) }
                 try await fixture.database.execute(
                     "DELETE FROM pinledger.command; DELETE FROM pinledger.webhook_feed; DELETE FROM pinledger.webhook_delivery; DELETE FROM pinledger.node"
                 )
             }
             let other = try await fixture.database.connect()
-            await #expect(throws: Pruner.Obstacle.underWay) { _ = try await Pruner(on: other) }
+            await #expect(throws: PruningObstacle.underWay) { _ = try await Pruner(on: other) }
         }
     }
 
@@ -420,7 +517,10 @@ struct PruningTests {
             try await blocker.execute(script: "BEGIN; SELECT count(*) FROM pinledger.event")
             let pruner = try await Pruner(on: fixture.connection)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await pruner.prune(fixture.partitions[0]) }
+                group.addTask {
+                    try await pruner.keepSnapshot(at: 1000)
+                    try await pruner.prune(fixture.partitions[0])
+                }
                 for number in 0..<20 {
                     _ = try await fixture.node.writer.execute(try Sample.rename(fixture.app, "beside \(number)"))
                     try await Task.sleep(for: .milliseconds(100))
@@ -433,13 +533,32 @@ struct PruningTests {
         }
     }
 
+    @Test func `a transaction from before sees all events until it ends`() async throws {
+        try await Self.run { fixture in
+            let earlier = try await fixture.database.connect()
+            // It has a snapshot, and no lock of the events yet.
+            try await earlier.execute(
+                script: "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pinledger.head")
+            let pruner = try await Pruner(on: fixture.connection)
+            try await pruner.keepSnapshot(at: 1000)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await pruner.prune(fixture.partitions[0]) }
+                try await Task.sleep(for: .seconds(3))
+                #expect(try await earlier.query("SELECT count(*) FROM pinledger.event").only.int64(0) == 1000)
+                try await earlier.execute(script: "COMMIT")
+                try await group.waitForAll()
+            }
+            #expect(try await EventPartition.all(on: fixture.connection).first?.isPruned == true)
+        }
+    }
+
     @Test func `no account of a server may prune`() async throws {
         try await Self.run { fixture in
             for user in [TestDatabase.User.app, .reader] {
                 let connection = try await fixture.database.connect(as: user)
                 #expect(await failure { _ = try await Pruner(on: connection) }?.sqlState == "42501")
                 for sql in [
-                    "SELECT pinledger.copy_partition(0, true)", "SELECT pinledger.replace_partition(0, true)",
+                    "SELECT pinledger.copy_partition(0, true)", "SELECT pinledger.replace_partition(0, true, 1)",
                     "INSERT INTO pinledger.pruned_partition VALUES (0, 1)",
                 ] {
                     #expect(await failure { try await connection.query(sql) }?.sqlState == "42501", "\(sql)")

@@ -89,7 +89,8 @@ ALTER TABLE pinledger.event ENABLE ALWAYS TRIGGER refuse_change, ENABLE ALWAYS T
 -- Makes the partition for positions [low, high): a separate table with a check of that range, which is then attached.
 -- Attaching it takes no lock that delays reads or appends. CREATE TABLE … PARTITION OF would wait for every open
 -- reader, and everything else would wait behind it. Row triggers are cloned to partitions, TRUNCATE triggers are not.
-CREATE FUNCTION pinledger.add_partition(low bigint, high bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION pinledger.add_partition(low bigint, high bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
 DECLARE
     leaf text := 'event_' || lpad(low::text, 14, '0');
 BEGIN
@@ -291,6 +292,10 @@ DECLARE
     advanced bigint := 0;
 BEGIN
     PERFORM check_synchronous();
+    IF '' = ANY (e_entry) THEN
+        -- It would look like one that is pruned.
+        RAISE EXCEPTION 'an entry is empty' USING ERRCODE = 'check_violation';
+    END IF;
     IF 'HistoryRestored' = ANY (e_type) THEN
         SELECT sum((convert_from(e.entry, 'UTF8')::jsonb -> 'data' ->> 'raised_by')::bigint) INTO raised
           FROM unnest(e_type, e_entry) e (type, entry) WHERE e.type = 'HistoryRestored';
@@ -394,7 +399,7 @@ GRANT EXECUTE ON FUNCTION pinledger.rehearse_append TO pinledger_app;
 
 -- snapshot ------------------------------------------------------------------------------------------------------------
 
--- The fold of the ledger up to a position, for a quick start. May be deleted at any time.
+-- The fold of the ledger up to a position, for a quick start. May be deleted as long as nodes can read the events before it.
 CREATE TABLE pinledger.snapshot (
     fold_version integer     NOT NULL,
     position     bigint      NOT NULL CHECK (position > 0),
@@ -405,6 +410,8 @@ CREATE TABLE pinledger.snapshot (
     tag          bytea       NOT NULL CHECK (octet_length(tag) = 32),
     -- By the same node, for nodes that have the public key only.
     signature    bytea       CHECK (octet_length(signature) = 72),
+    -- The one from which nodes start that cannot read pruned events. It stays, whatever else is stored.
+    is_kept      boolean     NOT NULL DEFAULT false,
     created_at   timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (fold_version, position)
 );
@@ -432,15 +439,17 @@ RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp 
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.store_snapshot_part TO pinledger_app;
 
--- Stores a snapshot whose parts are stored, and keeps the newest three of its fold version.
+-- Stores a snapshot whose parts are stored, and keeps the newest three of its fold version. One of events that the ledger does
+-- not have is not stored, and its parts fail the transaction.
 CREATE FUNCTION pinledger.store_snapshot(
     p_fold integer, p_position bigint, p_frontier bytea, p_digests bytea, p_tag bytea, p_signature bytea DEFAULT NULL
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO snapshot (fold_version, position, frontier, digests, tag, signature)
-    VALUES (p_fold, p_position, p_frontier, p_digests, p_tag, p_signature)
+    SELECT p_fold, p_position, p_frontier, p_digests, p_tag, p_signature
+     WHERE p_position <= (SELECT max(next_position) FROM head)
         ON CONFLICT DO NOTHING;
     DELETE FROM snapshot s
-     WHERE s.fold_version = p_fold
+     WHERE s.fold_version = p_fold AND NOT s.is_kept
        AND s.position NOT IN (SELECT position FROM snapshot WHERE fold_version = p_fold ORDER BY position DESC LIMIT 3);
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.store_snapshot TO pinledger_app;
@@ -451,7 +460,7 @@ CREATE FUNCTION pinledger.forget_snapshots(p_fold integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     WITH gone AS (
         DELETE FROM snapshot s
-         WHERE s.fold_version < p_fold AND s.created_at < now() - interval '1 day'
+         WHERE s.fold_version < p_fold AND s.created_at < now() - interval '1 day' AND NOT s.is_kept
            AND EXISTS (SELECT FROM snapshot n WHERE n.fold_version = p_fold)
         RETURNING 1
     )

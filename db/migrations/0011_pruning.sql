@@ -14,48 +14,73 @@ CREATE TABLE pinledger.pruned_partition (
 );
 GRANT SELECT ON pinledger.pruned_partition TO pinledger_app, pinledger_reader;
 
--- Makes a copy of a partition beside it, with a check of its range. With p_prune it lacks the entries of streams of single apps,
--- which are most events, but for the one that records an app's newest document: the proof of the document shows it. Without
--- p_prune it has all entries, those that are missing taken from pg_temp.restored_entry (position, entry). Every other column is
--- the same, and every entry has its recorded hash. The partition has to be full.
-CREATE FUNCTION pinledger.copy_partition(p_first bigint, p_prune boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- What keeps the partition that ends at p_end from being pruned: what it is, and its name or number; nothing where it may be.
+-- Nodes need a snapshot of the form p_fold that stays.
+CREATE FUNCTION pinledger.pruning_obstacles(p_end bigint, p_fold integer) RETURNS TABLE (kind text, detail text)
+LANGUAGE sql STABLE SET search_path = pinledger, pg_temp AS $$
+    -- An entry bundle has 256 entries, and the last one has to be whole.
+    SELECT 'head', max(next_position)::text FROM head HAVING max(next_position) < (p_end + 255) / 256 * 256
+    UNION ALL
+    SELECT 'commands', count(*)::text FROM command WHERE event_count > 0 AND first_position < p_end HAVING count(*) > 0
+    UNION ALL
+    (SELECT 'webhook', webhook FROM webhook_feed WHERE cursor < p_end LIMIT 1)
+    UNION ALL
+    (SELECT 'webhook', webhook FROM webhook_delivery WHERE position < p_end LIMIT 1)
+    UNION ALL
+    (SELECT 'node', name FROM node WHERE position < p_end AND seen_at > now() - interval '1 minute' LIMIT 1)
+    UNION ALL
+    SELECT 'snapshot', p_end::text
+     WHERE NOT EXISTS (SELECT FROM snapshot WHERE fold_version = p_fold AND position >= p_end AND is_kept)
+$$;
+
+-- Makes a copy of a partition beside it, in its tablespace, with a check of its range. With p_prune it lacks the entries of
+-- streams of single apps, which are most events, but for the one that records an app's newest document: the proof of the document
+-- shows it. Without p_prune it has all entries, those that are missing taken from restored_entry (position, entry). Every other
+-- column is the same, and every entry has its recorded hash. The partition has to be full.
+CREATE FUNCTION pinledger.copy_partition(p_first bigint, p_prune boolean) RETURNS void
+LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
 DECLARE
     leaf      CONSTANT text := 'event_' || lpad(p_first::text, 14, '0');
     copy      CONSTANT text := leaf || '_copy';
     bounds    text[];
+    place     text;
     differing bigint;
     kept      bigint[];
 BEGIN
-    SELECT regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') INTO STRICT bounds
-      FROM pg_class c WHERE c.oid = format('pinledger.%I', leaf)::regclass;
-    IF NOT EXISTS (SELECT FROM pinledger.head h WHERE h.next_position >= bounds[2]::bigint) THEN
+    SELECT regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)'), t.spcname
+      INTO STRICT bounds, place
+      FROM pg_class c LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace WHERE c.oid = format('%I', leaf)::regclass;
+    IF NOT EXISTS (SELECT FROM head h WHERE h.next_position >= bounds[2]::bigint) THEN
         RAISE EXCEPTION '% is not full', leaf USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
-    EXECUTE format('DROP TABLE IF EXISTS pinledger.%I', copy);
-    EXECUTE format('CREATE TABLE pinledger.%I (LIKE pinledger.event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
+    -- Indexes go there too.
+    PERFORM set_config('default_tablespace', coalesce(place, ''), true);
+    EXECUTE format('DROP TABLE IF EXISTS %I', copy);
+    EXECUTE format('CREATE TABLE %I (LIKE event INCLUDING DEFAULTS INCLUDING CONSTRAINTS '
         'INCLUDING STORAGE INCLUDING INDEXES, CONSTRAINT %I CHECK (position >= %s AND position < %s)) '
         'WITH (fillfactor = 100, autovacuum_vacuum_insert_scale_factor = 0.05)',
         copy, leaf || '_range', bounds[1], bounds[2]);
-    EXECUTE format('CREATE UNIQUE INDEX %I ON pinledger.%I (stream, stream_version)', copy || '_stream', copy);
-    EXECUTE format('CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON pinledger.%I '
-        'FOR EACH STATEMENT EXECUTE FUNCTION pinledger.refuse_change()', copy);
-    EXECUTE format('ALTER TABLE pinledger.%I ENABLE ALWAYS TRIGGER refuse_truncate', copy);
+    EXECUTE format('CREATE UNIQUE INDEX %I ON %I (stream, stream_version)', copy || '_stream', copy);
+    EXECUTE format('CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON %I '
+        'FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()', copy);
+    EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER refuse_truncate', copy);
     IF p_prune THEN
-        SELECT coalesce(array_agg(e.position), '{}') INTO kept FROM pinledger.stream s CROSS JOIN LATERAL (
-            SELECT e.position FROM pinledger.event e WHERE e.stream = s.name AND e.type = 'DocumentPublished'
-             ORDER BY e.stream_version DESC LIMIT 1) e
-         WHERE s.name LIKE 'watch/%' AND e.position >= bounds[1]::bigint AND e.position < bounds[2]::bigint;
+        EXECUTE format(
+            'SELECT array_agg(p.position) FROM (SELECT DISTINCT ON (e.stream) e.stream, e.stream_version, e.position '
+            'FROM %I e WHERE e.type = ''DocumentPublished'' ORDER BY e.stream, e.stream_version DESC) p '
+            'WHERE NOT EXISTS (SELECT FROM event l WHERE l.stream = p.stream AND l.stream_version > p.stream_version '
+            'AND l.type = ''DocumentPublished'')', leaf) INTO kept;
     END IF;
     EXECUTE format(
-        'INSERT INTO pinledger.%I SELECT e.position, e.stream_version, e.recorded_at, e.stream, e.type, e.actor_kind, '
-        'e.actor_id, %s, e.leaf_hash, e.mac, e.signature FROM pinledger.%I e %s ORDER BY e.position', copy,
+        'INSERT INTO %I SELECT e.position, e.stream_version, e.recorded_at, e.stream, e.type, e.actor_kind, '
+        'e.actor_id, %s, e.leaf_hash, e.mac, e.signature FROM %I e %s ORDER BY e.position', copy,
         CASE WHEN p_prune
              THEN 'CASE WHEN strpos(e.stream, ''/'') > 0 AND NOT e.position IN (SELECT unnest($1)) THEN ''''::bytea ELSE e.entry END'
              ELSE 'CASE WHEN e.entry = '''' THEN r.entry ELSE e.entry END' END,
-        leaf, CASE WHEN p_prune THEN '' ELSE 'LEFT JOIN pg_temp.restored_entry r ON r.position = e.position' END)
-        USING kept;
+        leaf, CASE WHEN p_prune THEN '' ELSE 'LEFT JOIN restored_entry r ON r.position = e.position' END)
+        USING coalesce(kept, '{}');
     EXECUTE format(
-        'SELECT count(*) FROM pinledger.%I e FULL JOIN pinledger.%I c ON c.position = e.position '
+        'SELECT count(*) FROM %I e FULL JOIN %I c ON c.position = e.position '
         'WHERE c.position IS NULL OR (e.stream_version, e.recorded_at, e.stream, e.type, e.actor_kind, e.actor_id, '
         'e.leaf_hash, e.mac, e.signature) IS DISTINCT FROM (c.stream_version, c.recorded_at, c.stream, c.type, '
         'c.actor_kind, c.actor_id, c.leaf_hash, c.mac, c.signature) '
@@ -68,9 +93,19 @@ BEGIN
 END
 $$;
 
--- Puts the copy that copy_partition made in its partition's place, and records that it is pruned, or no longer. All reads and
--- appends wait while it waits for a lock, so callers set a short lock_timeout and try again.
-CREATE FUNCTION pinledger.replace_partition(p_first bigint, p_prune boolean) RETURNS void LANGUAGE plpgsql AS $$
+-- Whether all sessions see all rows of a partition's copy, once it was vacuumed. A transaction that began before the copy would
+-- find nothing in it.
+CREATE FUNCTION pinledger.is_copy_visible(p_first bigint) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pinledger, pg_temp AS $$
+    SELECT relallvisible >= relpages FROM pg_class
+     WHERE oid = format('%I', 'event_' || lpad(p_first::text, 14, '0') || '_copy')::regclass
+$$;
+
+-- Puts the copy that copy_partition made in its partition's place, and records that it is pruned, or no longer. Raises PL008 where
+-- something keeps it from being pruned. All reads and appends wait while it waits for a lock, so callers set a short lock_timeout
+-- and try again.
+CREATE FUNCTION pinledger.replace_partition(p_first bigint, p_prune boolean, p_fold integer) RETURNS void
+LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
 DECLARE
     leaf   CONSTANT text := 'event_' || lpad(p_first::text, 14, '0');
     copy   CONSTANT text := leaf || '_copy';
@@ -78,23 +113,26 @@ DECLARE
     name   text;
 BEGIN
     SELECT regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') INTO STRICT bounds
-      FROM pg_class c WHERE c.oid = format('pinledger.%I', leaf)::regclass;
-    EXECUTE format('ALTER TABLE pinledger.event DETACH PARTITION pinledger.%I', leaf);
-    EXECUTE format('DROP TABLE pinledger.%I', leaf);
-    EXECUTE format('ALTER TABLE pinledger.%I RENAME TO %I', copy, leaf);
+      FROM pg_class c WHERE c.oid = format('%I', leaf)::regclass;
+    EXECUTE format('ALTER TABLE event DETACH PARTITION %I', leaf);
+    -- Asked with the lock: what would need the entries from now on finds out that they are gone.
+    IF p_prune AND EXISTS (SELECT FROM pruning_obstacles(bounds[2]::bigint, p_fold)) THEN
+        RAISE EXCEPTION 'something needs the entries of %', leaf USING ERRCODE = 'PL008';
+    END IF;
+    EXECUTE format('DROP TABLE %I', leaf);
+    EXECUTE format('ALTER TABLE %I RENAME TO %I', copy, leaf);
     FOR name IN SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
-        WHERE i.indrelid = format('pinledger.%I', leaf)::regclass LOOP
-        EXECUTE format('ALTER INDEX pinledger.%I RENAME TO %I', name, replace(name, copy, leaf));
+        WHERE i.indrelid = format('%I', leaf)::regclass LOOP
+        EXECUTE format('ALTER INDEX %I RENAME TO %I', name, replace(name, copy, leaf));
     END LOOP;
-    EXECUTE format('ALTER TABLE pinledger.event ATTACH PARTITION pinledger.%I FOR VALUES FROM (%s) TO (%s)',
-        leaf, bounds[1], bounds[2]);
-    EXECUTE format('ALTER TABLE pinledger.%I ENABLE ALWAYS TRIGGER refuse_change', leaf);
+    EXECUTE format('ALTER TABLE event ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', leaf, bounds[1], bounds[2]);
+    EXECUTE format('ALTER TABLE %I ENABLE ALWAYS TRIGGER refuse_change', leaf);
     -- The partition's own bounds say the same.
-    EXECUTE format('ALTER TABLE pinledger.%I DROP CONSTRAINT %I', leaf, leaf || '_range');
+    EXECUTE format('ALTER TABLE %I DROP CONSTRAINT %I', leaf, leaf || '_range');
     IF p_prune THEN
-        INSERT INTO pinledger.pruned_partition (first_position, end_position) VALUES (p_first, bounds[2]::bigint);
+        INSERT INTO pruned_partition (first_position, end_position) VALUES (p_first, bounds[2]::bigint);
     ELSE
-        DELETE FROM pinledger.pruned_partition WHERE first_position = p_first;
+        DELETE FROM pruned_partition WHERE first_position = p_first;
     END IF;
 END
 $$;

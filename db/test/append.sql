@@ -84,3 +84,8 @@ SELECT test.same(pinledger.authenticate_head(h.next_position, h.mac, decode(repe
   FROM pinledger.head h;
 SELECT test.same(pg_temp.with_mac(decode(repeat('04', 40), 'hex')), 'appended', 'the new key');
 SELECT test.refused($$SELECT pg_temp.with_mac(decode(repeat('01', 40), 'hex'))$$, 'PL005');
+
+-- An entry that is empty would look like one that is pruned.
+SELECT test.refused(
+    $$SELECT pinledger.append(h.next_position, h.frontier, h.frontier, h.last_time, '{app/e}', '{1}', '{t}', '{token}', '{a}', ARRAY[''::bytea],
+        '{}', '{}', '{}', '{app/e}', '{0}', '{1}', ARRAY[h.next_position], '{}', '{}', '{}', '{}', '{}') FROM pinledger.head h$$, '23514');

@@ -17,19 +17,28 @@ BEGIN
 END
 $$;
 
+INSERT INTO pinledger.snapshot (fold_version, position, frontier, digests, tag, is_kept)
+VALUES (1, 6, '', '', sha256(''), true);
+
 -- Only a full one.
 SET LOCAL ROLE pinledger_owner;
 SELECT test.refused('SELECT pinledger.copy_partition(0, true)', '55000');
 SELECT test.refused('SELECT pinledger.copy_partition(6, true)', '55000');
 RESET ROLE;
-SELECT test.append('app/b', 0, 3);
+SELECT test.append('app/b', 0, 300);
 CREATE TABLE test.before AS TABLE pinledger.event;
 GRANT SELECT ON test.before TO PUBLIC;
 
 SET LOCAL ROLE pinledger_owner;
 SELECT pinledger.copy_partition(0, true);
 SELECT test.same(test.unlike('false'), 0::bigint, 'a copy beside it changes nothing');
-SELECT pinledger.replace_partition(0, true);
+-- What needs the entries is looked for again at the end.
+INSERT INTO pinledger.command VALUES ('token:a', 'key', sha256(''), 5, 1, now());
+SELECT test.refused('SELECT pinledger.replace_partition(0, true, 1)', 'PL008');
+SELECT test.same(array_agg(kind || ' ' || detail), '{commands 1}', 'obstacles') FROM pinledger.pruning_obstacles(6, 1);
+DELETE FROM pinledger.command;
+SELECT test.refused('SELECT pinledger.replace_partition(0, true, 2)', 'PL008');
+SELECT pinledger.replace_partition(0, true, 1);
 SELECT test.same(array_agg(position ORDER BY position), '{0,1,3,4,5}', 'pruned') FROM pinledger.event WHERE entry = '';
 SELECT test.same(test.unlike('e.entry = '''' AND row(e.position, e.stream_version, e.recorded_at, e.stream, e.type, '
     'e.actor_kind, e.actor_id, e.leaf_hash, e.mac, e.signature) IS NOT DISTINCT FROM row(b.position, b.stream_version, '
@@ -45,23 +54,25 @@ SELECT test.same(pinledger.replay_deliveries('w', 6, 8, true, '{}', '{}'), 2::bi
 
 -- It takes back what it has lost, and nothing else.
 SET LOCAL ROLE pinledger_owner;
-CREATE TEMPORARY TABLE restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL);
-INSERT INTO restored_entry SELECT position, 'entry' FROM generate_series(0, 4) position;
+CREATE TABLE pinledger.restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL);
+INSERT INTO pinledger.restored_entry SELECT position, 'entry' FROM generate_series(0, 4) position;
 SELECT test.refused('SELECT pinledger.copy_partition(0, false)', '23502');
-INSERT INTO restored_entry VALUES (5, 'forged');
+INSERT INTO pinledger.restored_entry VALUES (5, 'forged');
 SELECT test.refused('SELECT pinledger.copy_partition(0, false)', 'XX001');
-UPDATE restored_entry SET entry = 'entry';
-SELECT pinledger.copy_partition(0, false), pinledger.replace_partition(0, false);
+UPDATE pinledger.restored_entry SET entry = 'entry';
+SELECT pinledger.copy_partition(0, false), pinledger.replace_partition(0, false, 1);
 SELECT test.same(test.unlike('false'), 0::bigint, 'restored');
 SELECT test.same(count(*), 0::bigint, 'none is pruned') FROM pinledger.pruned_partition;
 SELECT test.refused('TRUNCATE pinledger.event_00000000000000', '23001');
 SELECT test.refused('DELETE FROM pinledger.event', '23001');
+DROP TABLE pinledger.restored_entry;
 
 -- The record of an app's newest document stays.
 RESET ROLE;
+DELETE FROM pinledger.webhook_delivery;
 ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
 UPDATE pinledger.event SET type = 'DocumentPublished' WHERE stream = 'watch/a';
 ALTER TABLE pinledger.event ENABLE ALWAYS TRIGGER refuse_change;
 SET LOCAL ROLE pinledger_owner;
-SELECT pinledger.copy_partition(0, true), pinledger.replace_partition(0, true);
+SELECT pinledger.copy_partition(0, true), pinledger.replace_partition(0, true, 1);
 SELECT test.same(array_agg(position ORDER BY position), '{0,1,3,5}', 'pruned') FROM pinledger.event WHERE entry = '';

@@ -9,6 +9,11 @@ SELECT test.same(
 SELECT test.same(pinledger.rewrap_secrets('signing', '{k}', '{n}', 'kek3', '{n3}', '{c3}'), 0::bigint, 'read before a change');
 SELECT test.refused($$SELECT pinledger.rewrap_secrets('other', '{k}', '{n}', 'kek3', '{n3}', '{c3}')$$, '20000');
 SELECT test.same(encode(ciphertext, 'escape'), 'c2', 'what is sealed now') FROM pinledger.signing_secret;
+SELECT pinledger.store_snapshot(1, 5, '', '', sha256('beyond'));
+SELECT test.same(count(*), 0::bigint, 'a snapshot beyond the ledger''s end') FROM pinledger.snapshot;
+RESET ROLE;
+SELECT test.append('app/a', 0, 5);
+SET LOCAL ROLE pinledger_app;
 SELECT pinledger.store_snapshot(1, 5, '', '', sha256('old'));
 SELECT test.same(pinledger.retag_snapshot(1, 5, sha256('other'), sha256('new')), false, 'another tag stays');
 SELECT test.same(pinledger.retag_snapshot(1, 5, sha256('old'), sha256('new')), true, 'a tag is changed');

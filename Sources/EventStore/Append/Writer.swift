@@ -205,6 +205,10 @@ package actor Writer {
                 // is lost with the connection; other nodes may be waiting for it.
                 await self.drop()
                 pending.fail(.halted(fault))
+            } catch let fault as LedgerFault where fault.isPruned {
+                // The follower reads on, from the bundles, or halts the node.
+                await self.drop()
+                pending.fail(.unavailable("this node has to read events first that are pruned"))
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
                 // This node's lease is lost with the connection; other nodes may be waiting for it.

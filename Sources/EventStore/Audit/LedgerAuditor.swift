@@ -165,15 +165,27 @@ package struct LedgerAuditor: Sendable {
                 Beginning(
                     heads: heads, end: end, nodes: nodes, unreadable: unreadable,
                     commands: try self.commands(connection))))
+        let pruned: [Range<Int64>] =
+            bundles == nil
+            ? []
+            : try connection.query("SELECT first_position, end_position FROM pinledger.pruned_partition").map {
+                let (first, end) = (try $0.int64(0), try $0.int64(1))
+                return first..<max(first, end)
+            }
         try connection.copyRows(
             "COPY (SELECT \(AuditPage.columns) FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)",
             batch: Int(BulkReader.pageSize)
         ) { rows in
-            let isWhole = rows.firstPruned(entry: AuditPage.entryColumn) == nil
-            try send(
-                .events(
-                    isWhole
-                        ? rows : bundles?.fill(rows, entry: AuditPage.entryColumn, hash: AuditPage.hashColumn) ?? rows))
+            guard let bundles, rows.firstPruned(entry: AuditPage.entryColumn) != nil else {
+                return try send(.events(rows))
+            }
+            // An entry that is missing although it was not pruned is damage, whether a bundle has it or not.
+            let filled = try bundles.fill(rows, entry: AuditPage.entryColumn, hash: AuditPage.hashColumn) {
+                cells, row in
+                guard let position = cells.int64(row, 0), let stream = cells[row, 1] else { return false }
+                return stream.contains(UInt8(ascii: "/")) && pruned.contains { $0.contains(position) }
+            }
+            try send(.events(filled))
         }
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
         let last = try connection.query(

@@ -118,7 +118,7 @@ struct LedgerCheck: Sendable {
             self.findings.add(
                 LedgerFinding(
                     .entryMissing, at: row.position, of: row.stream,
-                    "the entry is missing, and no bundle that was given holds it"))
+                    "the entry is missing: it is not pruned, or no bundle that was given holds it"))
             // The rest of the tree can still be compared.
             hashed = LogHash(row.leafHash) ?? hashed
         } else if hashed.bytes != row.leafHash {

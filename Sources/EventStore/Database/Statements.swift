@@ -45,6 +45,10 @@ enum Statements {
         SELECT position, entry, leaf_hash FROM pinledger.event
         WHERE stream = $1 AND stream_version > $2 AND position < $3 ORDER BY stream_version LIMIT $4
         """
+    /// Whether the event at a position is in a partition that is pruned.
+    static let isPruned: PreparedStatement = """
+        SELECT EXISTS (SELECT FROM pinledger.pruned_partition WHERE first_position <= $1 AND end_position > $1)
+        """
     /// When the events at the positions $1 were recorded.
     static let times: PreparedStatement = """
         SELECT position, recorded_at FROM pinledger.event WHERE position = ANY($1) ORDER BY position
@@ -58,7 +62,8 @@ enum Statements {
         SELECT position, entry, leaf_hash FROM pinledger.event WHERE stream = $1 AND stream_version = $2
         """
     static let snapshotPositions: PreparedStatement = """
-        SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3
+        (SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3)
+        UNION (SELECT position FROM pinledger.snapshot WHERE fold_version = $1 AND is_kept) ORDER BY position DESC
         """
     static let snapshot: PreparedStatement = """
         SELECT frontier, digests, tag, signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2

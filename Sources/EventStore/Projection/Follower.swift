@@ -74,7 +74,9 @@ package struct Follower: Sendable {
                 }
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
-                self.logger.log(fault.meansUpgrade ? .upgradeNeeded : .followerHalted, ["fault": "\(fault)"])
+                self.logger.log(
+                    fault.meansUpgrade ? .upgradeNeeded : fault.isPruned ? .eventsPruned : .followerHalted,
+                    ["fault": "\(fault)"])
                 return
             } catch let unconfirmed as Unconfirmed {
                 guard !Task.isCancelled else { return }
@@ -253,6 +255,8 @@ package struct Follower: Sendable {
         } catch let fault as LedgerFault where fault.meansUpgrade {
             try await self.check(head, goesOnFrom: view.head)
             return (view, grown, fault)
+        } catch LedgerFault.pruned(let position, _) {
+            throw try await self.reader.missing(at: position)
         }
         try head.check(view.head)
         return (view, grown, nil)

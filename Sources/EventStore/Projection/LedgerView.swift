@@ -88,8 +88,9 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The node has started, and has as many events as the first number says, of as many as the second says. This fault does not
     /// last either.
     case unread(position: Int64, of: Int64)
-    /// The event at this position is pruned, and no bundle that this node has holds its entry.
-    case pruned(position: Int64)
+    /// The event at this position is pruned, and the file that should hold its entry does not; nil for no file, where there are no
+    /// bundles.
+    case pruned(position: Int64, file: String?)
     /// The database has fewer events than this node remembers, or than the expected checkpoint states.
     case forgotten(remembered: Int64, found: Int64)
     /// The first events in the database are not those that this node remembers, or that the expected checkpoint is of.
@@ -147,8 +148,10 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .unread(let position, 0): "this node starts; it has \(position) events of the ledger, and reads on"
         case .unread(let position, let end):
             "this node starts; it has \(position) of \(end) events of the ledger, and reads on"
-        case .pruned(let position):
-            "the event at position \(position) is pruned: its entry is in an entry bundle outside the database, which this node does not have"
+        case .pruned(let position, nil):
+            "the event at position \(position) is pruned: its entry is in an entry bundle outside the database"
+        case .pruned(let position, let file?):
+            "the event at position \(position) is pruned, and \(file) is missing or does not hold its entry"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
         case .needsUpgrade(let position, let why):

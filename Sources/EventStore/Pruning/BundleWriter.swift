@@ -11,11 +11,15 @@ package struct BundleWriter: Sendable {
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         /// The file of a bundle is missing, or does not hold the entries that the ledger has recorded.
         case wrong(file: String)
+        /// The ledger's entries at these positions do not make its tree.
+        case altered(Range<Int64>)
         case unwritable(file: String, reason: String)
 
         package var description: String {
             switch self {
             case .wrong(let file): "\(file) is missing, or is not the bundle of the ledger's entries"
+            case .altered(let positions):
+                "the events at the positions \(positions.lowerBound) to \(positions.upperBound - 1) do not make the ledger's tree"
             case .unwritable(let file, let reason): "\(file) cannot be written: \(reason)"
             }
         }
@@ -29,20 +33,21 @@ package struct BundleWriter: Sendable {
 
     /// Writes the bundles of events, as far as the directory does not have them.
     ///
-    /// Each file appears whole. If the process dies, the next call writes what is missing.
+    /// A file is written only if its entries make the part of the ledger's tree that is stored over them, and appears whole. If
+    /// the process dies, the next call writes what is missing.
     ///
     /// - Parameters:
     ///   - positions: Those of whole bundles, all before the ledger's end.
-    ///   - frontier: The right edge of the tree before them; afterwards, behind them.
+    ///   - roots: The stored root over each bundle's entries.
     ///   - note: Called with each position that was reached.
     /// - Returns: How many bundles were written.
-    /// - Throws: ``LedgerFault`` where an event is missing or altered, ``Failure/unwritable(file:reason:)``, or the database's
-    ///   error.
+    /// - Throws: ``LedgerFault`` where an event is missing, altered or pruned, ``Failure``, ``BundleDirectory/Unreadable``, or the
+    ///   database's error.
     package func write(
-        _ positions: Range<Int64>, after frontier: inout MerkleFrontier, on connection: PostgresConnection,
+        _ positions: Range<Int64>, with roots: [LogHash], on connection: PostgresConnection,
         noting note: @escaping @Sendable (Int64) -> Void
     ) async throws -> Int {
-        let writing = Writing(directory: self.directory, tree: frontier, next: positions.lowerBound)
+        let writing = Writing(directory: self.directory, roots: roots, first: positions.lowerBound)
         let done = try await connection.perform { connection in
             var writing = writing
             try connection.copyRows(
@@ -58,19 +63,18 @@ package struct BundleWriter: Sendable {
         guard done.next == positions.upperBound else {
             throw LedgerFault.position(expected: done.next, found: positions.upperBound)
         }
-        frontier = done.tree
         return done.written
     }
 
-    /// Compares bundles with the hashes of the ledger's events, and has the system write them to the disk.
+    /// Compares bundles with the hashes of the ledger's events and with its tree, and has the system write them to the disk.
     ///
-    /// - Parameters: The same as those of ``write(_:after:on:noting:)``.
-    /// - Throws: ``Failure/wrong(file:)``, ``LedgerFault``, or the database's error.
+    /// - Parameters: The same as those of ``write(_:with:on:noting:)``.
+    /// - Throws: ``Failure``, ``LedgerFault``, ``BundleDirectory/Unreadable``, or the database's error.
     package func verify(
-        _ positions: Range<Int64>, after frontier: inout MerkleFrontier, on connection: PostgresConnection,
+        _ positions: Range<Int64>, with roots: [LogHash], on connection: PostgresConnection,
         noting note: @escaping @Sendable (Int64) -> Void
     ) async throws {
-        let comparing = Comparing(directory: self.directory, tree: frontier, next: positions.lowerBound)
+        let comparing = Comparing(directory: self.directory, roots: roots, first: positions.lowerBound)
         let done = try await connection.perform { connection in
             sync()
             var comparing = comparing
@@ -83,7 +87,6 @@ package struct BundleWriter: Sendable {
         guard done.next == positions.upperBound else {
             throw LedgerFault.position(expected: done.next, found: positions.upperBound)
         }
-        frontier = done.tree
     }
 
     private static func copy(_ columns: String, of positions: Range<Int64>) -> String {
@@ -95,67 +98,102 @@ package struct BundleWriter: Sendable {
     }
 }
 
+/// Goes through a ledger's events, a bundle's at a time.
+private protocol BundleSteps {
+    var roots: [LogHash] { get }
+    var first: Int64 { get }
+    var next: Int64 { get }
+}
+
+extension BundleSteps {
+    /// Throws unless the leaves behind those so far make the stored root over them.
+    fileprivate func check(_ leaves: [LogHash]) throws(BundleWriter.Failure) {
+        let number = Int((self.next - self.first) / Int64(Tile.fullWidth))
+        guard leaves.count == Tile.fullWidth, self.roots.indices.contains(number),
+            MerkleFrontier(leaves: leaves).root == self.roots[number]
+        else { throw .altered(self.next..<self.next + Int64(max(leaves.count, 1))) }
+    }
+
+    fileprivate func check(_ position: Int64, at place: Int) throws(LedgerFault) {
+        let expected = self.next + Int64(place)
+        guard position == expected else { throw .position(expected: expected, found: position) }
+    }
+}
+
 /// Writes bundle after bundle.
-private struct Writing: Sendable {
+private struct Writing: BundleSteps, Sendable {
     let directory: BundleDirectory
-    var tree: MerkleFrontier
+    let roots: [LogHash]
+    let first: Int64
     var next: Int64
     var written = 0
+
+    init(directory: BundleDirectory, roots: [LogHash], first: Int64) {
+        (self.directory, self.roots, self.first, self.next) = (directory, roots, first, first)
+    }
 
     /// Takes the rows of position, entry, leaf_hash of the next bundle.
     mutating func take(_ rows: PostgresRows) throws {
         var entries: [[UInt8]] = []
-        for row in self.directory.fill(rows, entry: 1, hash: 2) {
+        var leaves: [LogHash] = []
+        for (place, row) in try self.directory.fill(rows, entry: 1, hash: 2).enumerated() {
             let (position, bytes) = (try row.int64(0), try row.bytes(1))
-            guard position == self.next else { throw LedgerFault.position(expected: self.next, found: position) }
-            guard !bytes.isEmpty else { throw LedgerFault.pruned(position: position) }
+            try self.check(position, at: place)
+            guard !bytes.isEmpty else {
+                throw LedgerFault.pruned(position: position, file: self.directory.file(at: position))
+            }
             let leaf = MerkleTree.leafHash(bytes)
             guard leaf.bytes == (try row.bytes(2)) else { throw LedgerFault.leafHash(position: position) }
-            self.tree.append(leaf: leaf)
             entries.append(bytes)
-            self.next += 1
+            leaves.append(leaf)
         }
-        if try self.directory.put(entries, before: self.next) { self.written += 1 }
+        try self.check(leaves)
+        if try self.directory.put(entries, at: self.next) { self.written += 1 }
+        self.next += Int64(entries.count)
     }
 }
 
 /// Compares bundle after bundle with the ledger.
-private struct Comparing: Sendable {
+private struct Comparing: BundleSteps, Sendable {
     let directory: BundleDirectory
-    var tree: MerkleFrontier
+    let roots: [LogHash]
+    let first: Int64
     var next: Int64
+
+    init(directory: BundleDirectory, roots: [LogHash], first: Int64) {
+        (self.directory, self.roots, self.first, self.next) = (directory, roots, first, first)
+    }
 
     /// Takes the rows of position, leaf_hash of the next bundle.
     mutating func take(_ rows: PostgresRows) throws {
-        let index = UInt64(self.next) / UInt64(Tile.fullWidth)
-        let entries = self.directory.entries(of: index) ?? []
+        let entries = try self.directory.entries(of: UInt64(self.next) / UInt64(Tile.fullWidth)) ?? []
+        var leaves: [LogHash] = []
         for (place, row) in rows.enumerated() {
-            let position = try row.int64(0)
-            guard position == self.next else { throw LedgerFault.position(expected: self.next, found: position) }
+            try self.check(try row.int64(0), at: place)
             let leaf = entries.indices.contains(place) ? MerkleTree.leafHash(entries[place]) : nil
             guard let leaf, leaf.bytes == (try row.bytes(1)) else {
-                throw BundleWriter.Failure.wrong(file: self.directory.file(of: index) ?? self.directory.path)
+                throw BundleWriter.Failure.wrong(file: self.directory.file(at: self.next))
             }
-            self.tree.append(leaf: leaf)
-            self.next += 1
+            leaves.append(leaf)
         }
+        try self.check(leaves)
+        self.next += Int64(leaves.count)
     }
 }
 
 extension BundleDirectory {
-    /// Puts the bundle of the entries before a position in place, if it is not there.
+    /// Puts the bundle of the entries from a position on in place, if it is not there.
     ///
     /// - Returns: Whether it was not.
-    fileprivate func put(_ entries: [[UInt8]], before end: Int64) throws -> Bool {
-        let index = UInt64(end - 1) / UInt64(Tile.fullWidth)
-        guard let path = self.file(of: index), self.entries(of: index) != entries else { return false }
-        let file = URL(fileURLWithPath: path)
+    fileprivate func put(_ entries: [[UInt8]], at position: Int64) throws -> Bool {
+        guard try self.entries(of: UInt64(position) / UInt64(Tile.fullWidth)) != entries else { return false }
+        let file = URL(fileURLWithPath: self.file(at: position))
         do {
             try FileManager.default.createDirectory(
                 at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
             try Data(try EntryBundle.encode(entries)).write(to: file, options: .atomic)
         } catch {
-            throw BundleWriter.Failure.unwritable(file: path, reason: error.localizedDescription)
+            throw BundleWriter.Failure.unwritable(file: file.path, reason: error.localizedDescription)
         }
         return true
     }

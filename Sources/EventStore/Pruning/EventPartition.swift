@@ -10,6 +10,12 @@ package struct EventPartition: Hashable, Sendable {
     /// Whether its entries are in entry bundles.
     package let isPruned: Bool
 
+    /// The name of its table.
+    var name: String {
+        let digits = String(self.first)
+        return "event_" + String(repeating: "0", count: max(0, 14 - digits.count)) + digits
+    }
+
     /// The positions of the entry bundles that hold its events: whole bundles, which the neighbours share.
     package var bundles: Range<Int64> {
         let width = Int64(Tile.fullWidth)

@@ -4,156 +4,149 @@ import TransparencyLog
 
 /// Replaces a partition of the ledger by one without its entries, which are in entry bundles, and back.
 ///
-/// The connection's account MUST be one that may migrate, and its statements MUST NOT be limited in time. If the process dies, the partition is as it was, and beside it may
-/// stand a copy, which the next call replaces.
+/// The connection's account MUST be one that may migrate, and its statements MUST NOT be limited in time. If the process dies,
+/// the partition is as it was, and beside it may stand a copy, which the next call replaces.
 package struct Pruner: Sendable {
-    /// Why a partition may not be pruned now.
-    package enum Obstacle: Error, Hashable, Sendable, CustomStringConvertible {
-        case notFull
-        case noSnapshot(end: Int64)
-        case commands(Int64)
-        case webhook(String)
-        case node(String)
-        /// Another session held a lock for too long.
-        case locked
-        /// Another `pinledger bundles` is at work.
-        case underWay
-
-        package var description: String {
-            switch self {
-            case .notFull: "the partition, or the last entry bundle of its events, is not full"
-            case .noSnapshot(let end):
-                "there is no snapshot of this program's form at or behind position \(end), from which a node could start"
-            case .commands(let count):
-                "\(count) recorded command\(count == 1 ? "" : "s") with idempotency keys lead\(count == 1 ? "s" : "") to its events"
-            case .webhook(let id): "the webhook \(id) has deliveries of its events, or has not come so far"
-            case .node(let name): "the node \(name) has not read so far"
-            case .locked: "other sessions read events all the time: the partition could not be replaced"
-            case .underWay: "another `pinledger bundles` is at work"
-            }
-        }
-
-        /// What to do about it.
-        package var advice: String {
-            switch self {
-            case .notFull: "Wait until the ledger has grown."
-            case .noSnapshot: "Run a node of this version that records changes: it stores a snapshot from time to time."
-            case .commands: "Wait: idempotency keys are kept for 30 days."
-            case .webhook:
-                "Wait until its deliveries are settled and forgotten, which takes 30 days, or delete the webhook."
-            case .node: "Wait until it has, or stop it and wait for a minute."
-            case .locked: "Try again when no dump, `pinledger fsck` or long query runs."
-            case .underWay: "Wait until it has ended."
-            }
-        }
-    }
-
     private let connection: PostgresConnection
 
     /// Makes the connection's session one of `pinledger_owner`, and the only one that prunes.
     ///
-    /// - Throws: ``Obstacle/underWay``, or the database's error.
+    /// - Throws: ``PruningObstacle/underWay``, or the database's error.
     package init(on connection: PostgresConnection) async throws {
         self.connection = connection
-        try await connection.execute(script: "SET ROLE pinledger_owner; SET lock_timeout = '1s'")
+        // Functions in other schemas may be anyone's, and the account may be a superuser's.
+        try await connection.execute(
+            script: "SET search_path = pg_catalog; SET ROLE pinledger_owner; SET lock_timeout = '200ms'")
         guard try await connection.query("SELECT pg_try_advisory_lock(7809142021)").only.bool(0) else {
-            throw Obstacle.underWay
+            throw PruningObstacle.underWay
         }
     }
 
-    /// Throws what keeps a partition from being pruned.
-    package func check(_ partition: EventPartition) async throws {
-        let row = try await self.connection.query(
-            """
-            SELECT (SELECT next_position FROM pinledger.head ORDER BY position_block DESC LIMIT 1),
-                   EXISTS (SELECT FROM pinledger.snapshot WHERE fold_version = $2 AND position >= $1),
-                   (SELECT count(*) FROM pinledger.command WHERE event_count > 0 AND first_position < $1),
-                   coalesce((SELECT webhook FROM pinledger.webhook_feed WHERE cursor < $1 LIMIT 1),
-                            (SELECT webhook FROM pinledger.webhook_delivery WHERE position < $1 LIMIT 1)),
-                   (SELECT name FROM pinledger.node WHERE position < $1 AND seen_at > now() - interval '1 minute' LIMIT 1)
-            """, [.int64(partition.end), .int32(LedgerState.foldVersion)]
-        ).only
-        guard try row.int64(0) >= partition.bundles.upperBound else { throw Obstacle.notFull }
-        guard try row.bool(1) else { throw Obstacle.noSnapshot(end: partition.end) }
-        let commands = try row.int64(2)
-        guard commands == 0 else { throw Obstacle.commands(commands) }
-        if let webhook = try row.optionalText(3) { throw Obstacle.webhook(webhook) }
-        if let node = try row.optionalText(4) { throw Obstacle.node(node) }
+    /// Throws what keeps a partition from being pruned, where a node can start at `start`.
+    ///
+    /// - Parameter start: The position of the snapshot that is to be kept.
+    package func check(_ partition: EventPartition, startingAt start: Int64) async throws {
+        for obstacle in try await self.obstacles(to: partition) {
+            // What is kept now says nothing: the one at `start` is to be kept, which was looked at.
+            if case .noSnapshot = obstacle { continue }
+            throw obstacle
+        }
+        guard start >= partition.end else { throw PruningObstacle.noSnapshot(end: partition.end) }
     }
 
-    /// Prunes a partition. Its bundles MUST have been verified, and nothing may keep it from being pruned.
+    private func obstacles(to partition: EventPartition) async throws -> [PruningObstacle] {
+        try await self.connection.query(
+            "SELECT kind, detail FROM pinledger.pruning_obstacles($1, $2)",
+            [.int64(partition.end), .int32(LedgerState.foldVersion)]
+        ).map { PruningObstacle(kind: try $0.text(0), detail: try $0.text(1)) }
+    }
+
+    /// Keeps a snapshot for as long as no other is kept: nodes that cannot read pruned events start from it.
+    package func keepSnapshot(at position: Int64) async throws {
+        try await self.connection.query(
+            "UPDATE pinledger.snapshot SET is_kept = (fold_version = $1 AND position = $2) WHERE is_kept OR position = $2",
+            [.int32(LedgerState.foldVersion), .int64(position)])
+    }
+
+    /// Prunes a partition. Its bundles MUST have been verified.
     ///
-    /// - Throws: ``Obstacle/locked``, or the database's error.
+    /// - Throws: ``PruningObstacle``, or the database's error.
     package func prune(_ partition: EventPartition) async throws {
         try await self.replace(partition, isPruned: true)
     }
 
     /// Puts the entries back that bundles hold, which MUST have been verified.
     ///
-    /// - Throws: ``Obstacle/locked``, or the database's error: SQLSTATE 23502 where an entry is missing, XX001 where one does not
-    ///   have its recorded hash.
+    /// - Throws: ``PruningObstacle/busy``, ``BundleDirectory/Unreadable``, or the database's error: SQLSTATE 23502 where an entry is
+    ///   missing, XX001 where one does not have its recorded hash.
     package func restore(_ partition: EventPartition, from directory: BundleDirectory) async throws {
         try await self.connection.execute(
             script: """
-                DROP TABLE IF EXISTS pg_temp.restored_entry;
-                CREATE TEMPORARY TABLE restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL);
-                ALTER TABLE restored_entry ALTER COLUMN entry SET STORAGE MAIN
+                DROP TABLE IF EXISTS pinledger.restored_entry;
+                CREATE UNLOGGED TABLE pinledger.restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL);
+                ALTER TABLE pinledger.restored_entry ALTER COLUMN entry SET STORAGE MAIN
                 """)
-        _ = try await self.connection.perform { connection in
-            try connection.copyIn(
-                "COPY restored_entry FROM STDIN (FORMAT binary)",
-                rows: RestoredEntries(bundles: partition.bundles, directory: directory))
+        do {
+            try await self.connection.perform { connection in
+                let entries = RestoredEntries(bundles: partition.bundles, directory: directory)
+                try connection.copyIn("COPY pinledger.restored_entry FROM STDIN (FORMAT binary)", rows: entries)
+                if let failure = entries.failure { throw failure }
+            }
+            try await self.connection.execute(script: "ANALYZE pinledger.restored_entry")
+            try await self.replace(partition, isPruned: false)
+        } catch {
+            try? await self.connection.execute(script: "DROP TABLE IF EXISTS pinledger.restored_entry")
+            throw error
         }
-        try await self.connection.execute(script: "ANALYZE pg_temp.restored_entry")
-        try await self.replace(partition, isPruned: false)
-        try await self.connection.execute(script: "DROP TABLE pg_temp.restored_entry")
+        try await self.connection.execute(script: "DROP TABLE pinledger.restored_entry")
     }
+
+    /// How long to try, a second apart.
+    private static let attempts = 90
 
     private func replace(_ partition: EventPartition, isPruned: Bool) async throws {
-        let parameters: [PostgresValue] = [.int64(partition.first), .bool(isPruned)]
-        try await self.connection.query("SELECT pinledger.copy_partition($1, $2)", parameters)
-        let digits = String(partition.first)
-        let name = "event_" + String(repeating: "0", count: max(0, 14 - digits.count)) + digits
-        // Nothing changes these rows any more, so this is the last time.
-        try await self.connection.execute(script: "VACUUM (FREEZE, ANALYZE) pinledger.\(name)_copy")
-        for _ in 0..<Self.attempts {
-            if try await self.isReplaced(parameters) { return }
-            try await Task.sleep(for: .seconds(2))
+        try await self.connection.query(
+            "SELECT pinledger.copy_partition($1, $2)", [.int64(partition.first), .bool(isPruned)])
+        do {
+            for _ in 0..<Self.attempts {
+                if try await self.isReplaced(partition, isPruned) { return }
+                try await Task.sleep(for: .seconds(1))
+            }
+            throw PruningObstacle.busy
+        } catch {
+            try? await self.connection.execute(script: "DROP TABLE IF EXISTS pinledger.\(partition.name)_copy")
+            throw error
         }
-        throw Obstacle.locked
     }
 
-    private static let attempts = 30
-
-    /// Tries to put a copy in place; false where a lock was not to be had.
-    private func isReplaced(_ parameters: [PostgresValue]) async throws -> Bool {
+    /// Tries to put a copy in place; false where it has to wait for other sessions.
+    private func isReplaced(_ partition: EventPartition, _ isPruned: Bool) async throws -> Bool {
         do {
-            try await self.connection.query("SELECT pinledger.replace_partition($1, $2)", parameters)
+            // Nothing changes these rows any more, so that they are never vacuumed again.
+            try await self.connection.execute(script: "VACUUM (FREEZE, ANALYZE) pinledger.\(partition.name)_copy")
+            guard
+                try await self.connection.query(
+                    "SELECT pinledger.is_copy_visible($1)", [.int64(partition.first)]
+                ).only.bool(0)
+            else { return false }
+            try await self.connection.query(
+                "SELECT pinledger.replace_partition($1, $2, $3)",
+                [.int64(partition.first), .bool(isPruned), .int32(LedgerState.foldVersion)])
             return true
         } catch {
-            guard error.sqlState == "55P03" else { throw error }
-            return false
+            switch error.sqlState {
+            case "55P03": return false
+            case "PL008": throw try await self.obstacles(to: partition).first ?? .busy
+            default: throw error
+            }
         }
     }
 }
 
-/// The entries of bundles with their positions, as rows. Ends early at a bundle that is missing.
-private struct RestoredEntries: Sequence, IteratorProtocol {
+/// The entries of bundles with their positions, as rows. Ends early at a bundle that is missing or cannot be read.
+private final class RestoredEntries: Sequence, IteratorProtocol {
     private var positions: Range<Int64>
     private let directory: BundleDirectory
     private var entries: [[UInt8]] = []
+    /// What ended it.
+    private(set) var failure: BundleDirectory.Unreadable?
 
     init(bundles: Range<Int64>, directory: BundleDirectory) {
         self.positions = bundles
         self.directory = directory
     }
 
-    mutating func next() -> [PostgresValue]? {
+    func next() -> [PostgresValue]? {
         guard let position = self.positions.first else { return nil }
         let (index, place) = position.quotientAndRemainder(dividingBy: Int64(Tile.fullWidth))
         if place == 0 {
-            guard let entries = self.directory.entries(of: UInt64(index)) else { return nil }
-            self.entries = entries
+            do throws(BundleDirectory.Unreadable) {
+                guard let entries = try self.directory.entries(of: UInt64(index)) else { return nil }
+                self.entries = entries
+            } catch {
+                self.failure = error
+                return nil
+            }
         }
         self.positions = position + 1..<self.positions.upperBound
         return [.int64(position), .bytes(self.entries[Int(place)])]

@@ -44,7 +44,7 @@ struct LedgerPage: Sendable {
         guard let entry = cells[row, 1], let recorded = cells[row, 2] else {
             throw .unreadable(position: position, "it is not there")
         }
-        guard !entry.isEmpty else { throw .pruned(position: position) }
+        guard !entry.isEmpty else { throw .pruned(position: position, file: nil) }
         let hash = MerkleTree.leafHash(entry)
         guard hash == LogHash(bytes: recorded) else { throw .leafHash(position: position) }
         let step: ReplayedEvent

@@ -14,20 +14,19 @@ extension LedgerReader {
             given.stream == .app(app)
         else { return nil }
         var entries = [given]
-        while entries[0].position > 0 {
-            let first = entries[0]
-            let page = try await self.entries(
-                at: max(0, first.position - Self.foldPage)..<first.position, limit: Int(Self.foldPage))
-            guard let last = page.last?.entry.position, last == first.position - 1 else {
-                throw LedgerFault.position(expected: first.position - 1, found: first.position)
-            }
-            var part = [first]
-            for earlier in page.map(\.entry).reversed() {
+        var filter = Filter()
+        filter.stream = .app(app)
+        while true {
+            // The app's events alone: those of others between them may be pruned.
+            let page = try await self.history(
+                filter, from: entries[0].position, ascending: false, limit: Int(Self.foldPage))
+            var part = [entries[0]]
+            for earlier in page.entries.map(\.entry) {
                 guard part[part.count - 1].isOfSameChange(as: earlier) else { break }
                 part.append(earlier)
             }
             entries.insert(contentsOf: part.dropFirst().reversed(), at: 0)
-            guard part.count > page.count else { break }
+            guard part.count > page.entries.count, page.next != nil else { break }
         }
         while true {
             let last = entries[entries.count - 1]

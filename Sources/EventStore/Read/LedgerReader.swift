@@ -43,12 +43,25 @@ package struct LedgerReader: Sendable {
 
     /// Rows of position, entry, leaf_hash with the entries that were pruned.
     ///
-    /// - Throws: ``LedgerFault/pruned(position:)`` where one is not to be had.
+    /// - Throws: ``LedgerFault/pruned(position:file:)`` where one is not to be had.
     func whole(_ rows: PostgresRows) async throws -> PostgresRows {
-        guard rows.firstPruned(entry: 1) != nil else { return rows }
-        let rows = try await self.bundles?.filled(rows, entry: 1, hash: 2) ?? rows
-        if let missing = rows.firstPruned(entry: 1) { throw LedgerFault.pruned(position: try rows[missing].int64(0)) }
+        let rows = try await self.filled(rows)
+        if let missing = rows.firstPruned(entry: 1) { throw try await self.missing(at: try rows[missing].int64(0)) }
         return rows
+    }
+
+    /// The same rows with the entries that bundles hold.
+    private func filled(_ rows: PostgresRows) async throws -> PostgresRows {
+        guard let bundles, rows.firstPruned(entry: 1) != nil else { return rows }
+        return try await bundles.filled(rows, entry: 1, hash: 2)
+    }
+
+    /// What it means that an entry is empty, which is not to be had from bundles.
+    func missing(at position: Int64) async throws -> LedgerFault {
+        guard try await self.pool.read(Statements.isPruned.sql, [.int64(position)]).only.bool(0) else {
+            return .unreadable(position: position, "it is empty")
+        }
+        return .pruned(position: position, file: self.bundles?.file(at: position))
     }
 
     /// The leaf hashes of the entries at `positions`, at most `limit`, whatever stands in the entries.
@@ -140,14 +153,23 @@ package struct LedgerReader: Sendable {
         return try rows.compactMap { LogHash(try $0.bytes(0)) }
     }
 
+    /// The stored root over the entries of each whole bundle at `positions`.
+    package func bundleRoots(at positions: Range<Int64>) async throws -> [LogHash] {
+        let width = Int64(Tile.fullWidth)
+        return try await self.hashes(
+            HashRange(
+                level: TileRoot.levelsPerTile,
+                indices: UInt64(positions.lowerBound / width)..<UInt64(positions.upperBound / width)))
+    }
+
     /// Reads rows of position, entry, leaf_hash.
     ///
-    /// - Throws: ``LedgerFault``: ``LedgerFault/pruned(position:)`` where the entry is missing.
+    /// - Throws: ``LedgerFault``: ``LedgerFault/pruned(position:file:)`` where the entry is missing.
     static func stored(_ rows: some Sequence<PostgresRow>) throws -> [Stored] {
         try rows.map { row in
             let position = try row.int64(0)
             let bytes = try row.bytes(1)
-            guard !bytes.isEmpty else { throw LedgerFault.pruned(position: position) }
+            guard !bytes.isEmpty else { throw LedgerFault.pruned(position: position, file: nil) }
             guard MerkleTree.leafHash(bytes).bytes == (try row.bytes(2)) else {
                 throw LedgerFault.leafHash(position: position)
             }
@@ -221,7 +243,7 @@ package struct LedgerReader: Sendable {
     package static let searchWidthOfPage: Int64 = 20_000
 
     /// How many pruned events a search for a text looks at for one page.
-    private static let prunedWidthOfPage = 2000
+    private static let prunedWidthOfPage = 1000
 
     /// Events that pass `filter`, from `boundary` (exclusive; nil for the end at which reading starts), newest first
     /// unless `ascending`.
@@ -248,10 +270,8 @@ package struct LedgerReader: Sendable {
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
         // Within a stream, versions stand in the order of positions, and there is an index on them.
         let order = (filter.stream == nil ? "position" : "stream_version") + (ascending ? " ASC" : " DESC")
-        // The database cannot search pruned entries: this process looks for the text in the bundles.
-        let candidates = filter.text != nil && self.bundles != nil ? max(limit + 1, Self.prunedWidthOfPage) : limit + 1
         // On one connection: with several servers, another one may lack the last events.
-        let (last, rows) = try await self.pool.reading { connection in
+        let (last, rows, candidates) = try await self.pool.reading { connection in
             var (conditions, parameters) = (conditions, parameters)
             func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
             var last: Int64?
@@ -272,17 +292,22 @@ package struct LedgerReader: Sendable {
                     #"(entry = '' OR strpos(lower(encode(entry, 'escape') COLLATE "C"), lower(encode($"#
                         + "\(parameters.count)" + #", 'escape') COLLATE "C")) > 0)"#)
             }
-            parameters.append(.int64(Int64(candidates)))
             let sql = """
                 SELECT position, entry, leaf_hash FROM pinledger.event \(clause())
-                ORDER BY \(order) LIMIT $\(parameters.count)
+                ORDER BY \(order) LIMIT $\(parameters.count + 1)
                 """
-            return (last, try await connection.query(sql, parameters))
+            let rows = try await connection.query(sql, parameters + [.int64(Int64(limit) + 1)])
+            // The database cannot search pruned entries: this process looks for the text in the bundles, in more of them.
+            guard filter.text != nil, self.bundles != nil, limit < Self.prunedWidthOfPage,
+                rows.firstPruned(entry: 1) != nil
+            else { return (last, rows, limit + 1) }
+            let more = try await connection.query(sql, parameters + [.int64(Int64(Self.prunedWidthOfPage))])
+            return (last, more, Self.prunedWidthOfPage)
         }
-        let filled = try await self.bundles?.filled(rows, entry: 1, hash: 2) ?? rows
+        let filled = try await self.filled(rows)
         // The page ends before an entry that is not to be had. One that begins with it says so.
         let pruned = filled.firstPruned(entry: 1)
-        if pruned == 0 { throw LedgerFault.pruned(position: try filled[0].int64(0)) }
+        if pruned == 0 { throw try await self.missing(at: try filled[0].int64(0)) }
         let found = try Self.stored(filled.prefix(pruned ?? filled.count))
         let matching = filter.text.map { text in found.filter { Self.holds($0.bytes, text) } } ?? found
         let entries = Array(matching.prefix(limit))

@@ -54,8 +54,8 @@ package struct SnapshotAudit: Sendable {
                 throw LedgerFault.snapshot(position: self.head.position)
             }
             self.logger.log(.snapshotVerified, ["position": "\(self.head.position)"])
-        } catch LedgerFault.pruned(let position) {
-            self.logger.log(.snapshotNotAudited, ["position": "\(position)"])
+        } catch let fault as LedgerFault where fault.isPruned {
+            self.logger.log(.snapshotNotAudited, ["fault": "\(fault)"])
         } catch let fault as LedgerFault {
             self.ledger.halt(fault)
             self.logger.log(.snapshotRefuted, ["fault": "\(fault)"])

@@ -36,7 +36,9 @@ extension Problem {
         case let error as PostgresError:
             switch error.code {
             case .poolExhausted, .timeout: self.init(.overloaded, "Too many requests wait for the database.")
-            case .server("PL007"): self.init(.eventsPruned, "Some of these events are pruned.")
+            case .server("PL007"):
+                self.init(
+                    .eventsPruned, "Messages carry entries from the database, and some of these events are pruned.")
             case .server(let state) where Self.isStrain(state):
                 self.init(.overloaded, "The database is out of time or resources for this request.")
             case .connectionFailed, .connectionLost, .outcomeUnknown, .poolClosed, .cancelled:
@@ -45,6 +47,7 @@ extension Problem {
             }
         // Thrown by what reads old events. A node whose own fold needs them has halted.
         case let fault as LedgerFault where fault.isPruned: self.init(.eventsPruned, "\(fault).")
+        case is BundleDirectory.Unreadable: self.init(.eventsPruned, "An entry bundle cannot be read.")
         case let fault as LedgerFault: self.init(fault)
         case let error as HTTPError where error.status == .contentTooLarge:
             self.init(.bodyTooLarge, "The body exceeds this operation's limit.")

@@ -491,7 +491,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .eventsPruned:
             (
                 .serviceUnavailable, "The events are pruned",
-                "Ask a node that was started with `--bundles`, or have an operator put the entries back with `pinledger bundles restore DIRECTORY`. Everything newer is there."
+                "Ask for newer events, ask a node that was started with `--bundles`, or have an operator put the entries back with `pinledger bundles restore DIRECTORY`. A replay of webhooks needs the entries in the database."
             )
         case .starting:
             (

@@ -165,6 +165,9 @@ package actor NodeMemoryKeeper {
             self.journal = (end, try await self.journalFile.append(entries, to: journal.size))
         } catch is PostgresError {
             // Other parts of the node report that the database is away.
+        } catch let fault as LedgerFault where fault.isPruned {
+            // What recovery can repeat begins behind them.
+            try? await self.beginJournal(at: head)
         } catch is LedgerFault {
             // The follower halts the node.
         } catch {

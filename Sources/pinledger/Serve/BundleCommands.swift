@@ -1,7 +1,10 @@
 import ArgumentParser
 import EventStore
 import Foundation
+import Keys
+import Logging
 import Postgres
+import Secrets
 import TransparencyLog
 
 /// Keeps the entries of old events in files.
@@ -29,32 +32,29 @@ struct BundleOptions: ParsableArguments {
     /// What a command works with.
     struct Tools: Sendable {
         let connection: PostgresConnection
+        let pool: PostgresPool
         let reader: LedgerReader
         let directory: BundleDirectory
         let writer: BundleWriter
         let partitions: [EventPartition]
 
-        /// Checks that the bundles of events, as far as `body` has read them, make the ledger's tree.
-        func check(
-            _ positions: Range<Int64>, _ body: (inout MerkleFrontier) async throws -> Void
-        ) async throws {
-            var frontier = try await self.reader.frontier(at: UInt64(positions.lowerBound))
-            try await body(&frontier)
-            guard try await self.reader.frontier(at: UInt64(positions.upperBound)) == frontier else {
-                throw CommandFailure(
-                    "the ledger's events before position \(positions.upperBound) do not make its tree",
-                    advice: "Run `pinledger fsck`.", status: .notVerified)
-            }
-        }
-
         /// Reads the bundles of a partition, and compares them with the ledger.
         func verify(_ partition: EventPartition) async throws {
-            try await self.check(partition.bundles) { frontier in
-                try await self.writer.verify(
-                    partition.bundles, after: &frontier, on: self.connection,
-                    noting: BundleOptions.progress("verified", to: partition.bundles.upperBound))
-            }
+            try await self.writer.verify(
+                partition.bundles, with: try await self.reader.bundleRoots(at: partition.bundles), on: self.connection,
+                noting: BundleOptions.progress("verified", to: partition.bundles.upperBound))
         }
+    }
+
+    /// The directory that a flag names, or the environment.
+    static func directory(_ flag: String?) throws -> BundleDirectory? {
+        guard let path = flag ?? Environment["PINLEDGER_BUNDLES"] else { return nil }
+        var isDirectory: ObjCBool = false
+        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue else {
+            throw CommandFailure(
+                "\(path) is no directory", advice: "Give --bundles the directory of the entry bundles.", status: .usage)
+        }
+        return BundleDirectory(path: path)
     }
 
     func run(_ body: (Tools) async throws -> Void) async throws {
@@ -72,7 +72,7 @@ struct BundleOptions: ParsableArguments {
             do {
                 try await body(
                     Tools(
-                        connection: connection, reader: LedgerReader(pool: pool), directory: directory,
+                        connection: connection, pool: pool, reader: LedgerReader(pool: pool), directory: directory,
                         writer: BundleWriter(directory: directory),
                         partitions: try await EventPartition.all(on: connection)))
             } catch {
@@ -84,8 +84,11 @@ struct BundleOptions: ParsableArguments {
             await connection.close()
         } catch let failure as BundleWriter.Failure {
             throw CommandFailure(
-                "\(failure)", advice: "Run `pinledger bundles write DIRECTORY`, or take the file from a backup.",
-                status: .notVerified)
+                "\(failure)", advice: failure.advice, status: failure.isOfFile ? .failure : .notVerified)
+        } catch let failure as BundleDirectory.Unreadable {
+            throw CommandFailure("\(failure)")
+        } catch let obstacle as PruningObstacle {
+            throw CommandFailure("\(obstacle)", advice: obstacle.advice, status: .refused)
         } catch let fault as LedgerFault {
             throw CommandFailure(
                 "\(fault)",
@@ -109,11 +112,6 @@ struct BundleOptions: ParsableArguments {
     }
 }
 
-extension EventPartition {
-    /// Its positions, for people.
-    fileprivate var span: String { "events \(self.first) to \(self.end - 1)" }
-}
-
 extension BundleCommands {
     struct Write: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -130,26 +128,25 @@ extension BundleCommands {
             try await self.options.run { tools in
                 let end = try await tools.reader.head().position
                 let full = tools.partitions.filter { !$0.isPruned && $0.bundles.upperBound <= end }
-                guard let first = full.first, let last = full.last else {
+                guard !full.isEmpty else {
                     let next = tools.partitions.first { !$0.isPruned }.map(\.bundles.upperBound) ?? end
                     return Console.print(
                         "Nothing to write: the ledger has \(end) events, and the next partition is full with \(next).")
                 }
-                let positions = first.bundles.lowerBound..<last.bundles.upperBound
-                try await tools.check(positions) { frontier in
+                for partition in full {
+                    let positions = partition.bundles
                     let written = try await tools.writer.write(
-                        positions, after: &frontier, on: tools.connection,
+                        positions, with: try await tools.reader.bundleRoots(at: positions), on: tools.connection,
                         noting: BundleOptions.progress("written", to: positions.upperBound))
-                    let count = positions.count / Tile.fullWidth
                     Console.print(
-                        "\(self.options.directory) has \(count) bundles of the events before position \(positions.upperBound), \(written) of them new."
+                        "Events \(partition.first) to \(partition.end - 1) are in \(positions.count / Tile.fullWidth) bundles, \(written) of them new."
                     )
                 }
             }
         }
     }
 
-    struct Prune: AsyncParsableCommand {
+    struct Prune: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
             abstract: "Remove the entries of full partitions from the database, which are in entry bundles.",
             discussion: """
@@ -157,35 +154,44 @@ extension BundleCommands {
                 pinledger bundles prune /srv/bundles
 
                 First, each bundle is compared with the hashes that the ledger has recorded. The bundles are then the only \
-                place of these entries: keep a copy of them. Each partition is replaced by one without them, which takes its \
-                size in free disk space and, for a moment, keeps all reads and changes waiting, a second at most.
+                place of these entries: keep a copy of them. Each partition is replaced by one without them, which takes up to \
+                its size in free disk space and keeps reads and changes waiting for a fifth of a second at a time.
 
-                Streams of the fleet, of keys and of tokens keep their entries, and so does the record of each app's newest \
-                document. Needs an account that may migrate.
+                A snapshot is kept from which nodes start; --kek-file lets the command check who made it. Streams of the fleet, \
+                of keys and of tokens keep their entries, and so does the record of each app's newest document. Needs an \
+                account that may migrate.
                 """)
         @OptionGroup var options: BundleOptions
+        @Option(
+            help: ArgumentHelp(
+                "File with the nodes' key-encryption key. With it, only a snapshot that a node with the key has made is kept. [env: PINLEDGER_KEK_FILE]",
+                valueName: "file"))
+        var kekFile: String?
         @Flag(help: "Verify the bundles, say what would be pruned, and change nothing.") var dryRun = false
 
         func run() async throws {
+            let key = try (self.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(NodeConfiguration.readKey)
             try await self.options.run { tools in
-                let pruner: Pruner
-                do { pruner = try await Pruner(on: tools.connection) } catch let obstacle as Pruner.Obstacle {
-                    throw CommandFailure("\(obstacle)", advice: obstacle.advice, status: .refused)
+                let pruner = try await Pruner(on: tools.connection)
+                let start = try await SnapshotStore(
+                    pool: tools.pool, key: try key.map(SnapshotKey.init), logger: Logger(label: "pinledger")
+                ).load().view.head.position
+                if let pruned = tools.partitions.last(where: \.isPruned), !self.dryRun {
+                    guard start >= pruned.end else { throw PruningObstacle.noSnapshot(end: pruned.end) }
+                    try await pruner.keepSnapshot(at: start)
                 }
                 var count = 0
                 for partition in tools.partitions where !partition.isPruned {
-                    do {
-                        try await pruner.check(partition)
-                        try await tools.verify(partition)
-                        if !self.dryRun { try await pruner.prune(partition) }
-                        count += 1
-                        Console.print("\(self.dryRun ? "Would prune" : "Pruned") \(partition.span).")
-                    } catch Pruner.Obstacle.notFull {
-                        break
-                    } catch let obstacle as Pruner.Obstacle {
-                        throw CommandFailure(
-                            "\(partition.span) are not pruned: \(obstacle)", advice: obstacle.advice, status: .refused)
+                    do { try await pruner.check(partition, startingAt: start) } catch PruningObstacle.notFull { break }
+                    try await tools.verify(partition)
+                    count += 1
+                    guard !self.dryRun else {
+                        Console.print("Would prune events \(partition.first) to \(partition.end - 1).")
+                        continue
                     }
+                    try await pruner.keepSnapshot(at: start)
+                    try await pruner.prune(partition)
+                    Console.print("Pruned events \(partition.first) to \(partition.end - 1).")
                 }
                 if count == 0 { Console.print("Nothing to prune: no partition with entries is full.") }
             }
@@ -208,20 +214,31 @@ extension BundleCommands {
 
         func run() async throws {
             try await self.options.run { tools in
-                do {
-                    let pruner = try await Pruner(on: tools.connection)
-                    var count = 0
-                    for partition in tools.partitions where partition.isPruned && partition.end > self.from {
-                        try await tools.verify(partition)
-                        try await pruner.restore(partition, from: tools.directory)
-                        count += 1
-                        Console.print("Restored \(partition.span).")
-                    }
-                    if count == 0 { Console.print("Nothing to restore: no such partition is pruned.") }
-                } catch let obstacle as Pruner.Obstacle {
-                    throw CommandFailure("\(obstacle)", advice: obstacle.advice, status: .refused)
+                let pruner = try await Pruner(on: tools.connection)
+                var count = 0
+                for partition in tools.partitions where partition.isPruned && partition.end > self.from {
+                    try await tools.verify(partition)
+                    try await pruner.restore(partition, from: tools.directory)
+                    count += 1
+                    Console.print("Restored events \(partition.first) to \(partition.end - 1).")
                 }
+                if count == 0 { Console.print("Nothing to restore: no such partition is pruned.") }
             }
+        }
+    }
+}
+
+extension BundleWriter.Failure {
+    /// Whether a file cannot be written.
+    fileprivate var isOfFile: Bool {
+        if case .unwritable = self { true } else { false }
+    }
+
+    fileprivate var advice: String? {
+        switch self {
+        case .wrong: "Run `pinledger bundles write DIRECTORY`, or take the file from a backup."
+        case .altered: "Run `pinledger fsck` to find all damage."
+        case .unwritable: nil
         }
     }
 }

@@ -243,7 +243,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 """
                 SELECT h.next_position, has_function_privilege('pinledger.lock_head()', 'EXECUTE'),
                        (SELECT count(*) FROM pg_inherits WHERE inhparent = 'pinledger.event'::regclass),
-                       (SELECT max(end_position) FROM pinledger.pruned_partition)
+                       (SELECT count(*) FROM pinledger.pruned_partition),
+                       (SELECT sum(end_position - first_position) FROM pinledger.pruned_partition)::bigint
                 FROM pinledger.head h
                 """
             ).only
@@ -265,11 +266,14 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                         ? nil : "A running server creates partitions. By hand: SELECT pinledger.ensure_partitions()"
                 )
             )
-            if let pruned = try row.optionalInt64(3) {
+            if let pruned = try row.optionalInt64(4) {
+                let partitions = try row.int64(3)
                 findings.append(
                     Finding(
                         subject: "entries", verdict: .ok,
-                        detail: "pruned before position \(pruned): they are in the entry bundles, and nowhere else"))
+                        detail:
+                            "\(partitions) partition\(partitions == 1 ? "" : "s") with \(pruned) events \(partitions == 1 ? "is" : "are") pruned: their entries are in entry bundles"
+                    ))
             }
             return findings
         } catch {

@@ -23,7 +23,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             A database alone cannot show that its end was cut off, or that an administrator rewrote all of it. So keep \
             each report (--output json) elsewhere, and give it to the next run (--previous).
 
-            Exit codes: 0 no damage, 10 damage found, 8 database or server not reachable.
+            Exit codes: 0 no damage, 10 damage found, 8 database or server not reachable, 2 wrong usage, such as no --bundles \
+            where events are pruned.
             """
     )
 
@@ -97,7 +98,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.batchPublicKey)
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
             .map(BatchVerifier.init)
-        expectations.bundles = (self.bundles ?? Environment["PINLEDGER_BUNDLES"]).map(BundleDirectory.init)
+        expectations.bundles = try BundleOptions.directory(self.bundles)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
                 throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)
@@ -145,6 +146,14 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                     recorded the last event, or has altered its signature: find out who has access to the database.
                     """
                 )
+            } else if findings.kept.allSatisfy({ $0.code == .entryMissing }) {
+                (
+                    "entries of the ledger are missing, and nothing else is wrong",
+                    """
+                    Take the entry bundles that hold them from a backup, and give them with --bundles. An event that is not pruned \
+                    has its entry in the database: take that from a backup.
+                    """
+                )
             } else if parts.contains(.ledger) {
                 (
                     "the ledger is damaged",
@@ -177,10 +186,10 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     ) async throws -> (LedgerAuditor.Outcome, Beside) {
         try await self.withConnection { connection in
             if expectations.bundles == nil,
-                let pruned = try await EventPartition.all(on: connection).last(where: \.isPruned)
+                let pruned = try await EventPartition.all(on: connection).first(where: \.isPruned)
             {
                 throw CommandFailure(
-                    "events before position \(pruned.end) are pruned: their entries are in entry bundles outside the database",
+                    "events from position \(pruned.first) on are pruned: their entries are in entry bundles outside the database",
                     advice: "Give the directory with the bundles: --bundles DIRECTORY.", status: .usage)
             }
             do {
@@ -227,6 +236,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             let result = try await body(connection)
             await connection.close()
             return result
+        } catch let error as BundleDirectory.Unreadable {
+            throw CommandFailure("\(error)", status: .unreachable)
         } catch let error as PostgresError {
             throw CommandFailure(
                 "the ledger cannot be read: \(error)", advice: "Run `pinledger doctor` to find out why.",

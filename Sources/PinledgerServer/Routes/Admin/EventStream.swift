@@ -66,13 +66,16 @@ struct EventStream: Sendable {
         }
         let headers: HTTPFields = [.contentType: "text/event-stream", .cacheControl: "no-store"]
         if exchange.request.method == .head { return Response(status: .ok, headers: headers) }
-        // Once the stream stands, it could only be broken off.
+        guard let slot = self.limiter.take() else { throw Problem(.overloaded, "Too many event streams are open.") }
+        // Once the stream stands, it could only be broken off. A page that cannot be read for now is read later.
         if cursor < head {
             do { _ = try await self.pages.entries(at: cursor..<head) } catch let fault
                 as LedgerFault where fault.isPruned
-            { throw fault } catch {}
+            {
+                slot.release()
+                throw fault
+            } catch is PostgresError {}
         }
-        guard let slot = self.limiter.take() else { throw Problem(.overloaded, "Too many event streams are open.") }
 
         let (stream, start, principal) = (self, cursor, exchange.principal)
         let body = ResponseBody { writer in
