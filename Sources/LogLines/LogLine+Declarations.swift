@@ -181,6 +181,11 @@ extension LogLine {
                 advice:
                     "Start the node again: it starts from a snapshot behind them. If it does not, start it with `--bundles`, or put the entries back with `pinledger bundles restore DIRECTORY`."
             )
+        case .bundlesMissing:
+            .init(
+                .warning,
+                "the directory of entry bundles is not there; the node cannot read the entries of pruned events",
+                advice: "Mount it, or correct `--bundles`.")
         case .snapshotUnusable:
             .init(
                 .error, "a snapshot cannot be used; the node uses an older one, or reads the whole ledger",

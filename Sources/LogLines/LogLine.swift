@@ -49,6 +49,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case snapshotAuditDelayed = "snapshot_audit_delayed"
     case snapshotNotAudited = "snapshot_not_audited"
     case eventsPruned = "events_pruned"
+    case bundlesMissing = "bundles_missing"
     case snapshotUnusable = "snapshot_unusable"
     case housekeepingFailed = "housekeeping_failed"
 

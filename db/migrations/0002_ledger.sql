@@ -410,8 +410,10 @@ CREATE TABLE pinledger.snapshot (
     tag          bytea       NOT NULL CHECK (octet_length(tag) = 32),
     -- By the same node, for nodes that have the public key only.
     signature    bytea       CHECK (octet_length(signature) = 72),
-    -- The one from which nodes start that cannot read pruned events. It stays, whatever else is stored.
-    is_kept      boolean     NOT NULL DEFAULT false,
+    -- The tag and the signature as they were verified, of the one from which nodes start that cannot read pruned events: no
+    -- account of a server changes them, and it stays, whatever else is stored. NULL for all others.
+    kept_tag       bytea     CHECK (octet_length(kept_tag) = 32),
+    kept_signature bytea     CHECK (octet_length(kept_signature) = 72),
     created_at   timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (fold_version, position)
 );
@@ -449,7 +451,7 @@ CREATE FUNCTION pinledger.store_snapshot(
      WHERE p_position <= (SELECT max(next_position) FROM head)
         ON CONFLICT DO NOTHING;
     DELETE FROM snapshot s
-     WHERE s.fold_version = p_fold AND NOT s.is_kept
+     WHERE s.fold_version = p_fold AND s.kept_tag IS NULL
        AND s.position NOT IN (SELECT position FROM snapshot WHERE fold_version = p_fold ORDER BY position DESC LIMIT 3);
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.store_snapshot TO pinledger_app;
@@ -460,7 +462,7 @@ CREATE FUNCTION pinledger.forget_snapshots(p_fold integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     WITH gone AS (
         DELETE FROM snapshot s
-         WHERE s.fold_version < p_fold AND s.created_at < now() - interval '1 day' AND NOT s.is_kept
+         WHERE s.fold_version < p_fold AND s.created_at < now() - interval '1 day' AND s.kept_tag IS NULL
            AND EXISTS (SELECT FROM snapshot n WHERE n.fold_version = p_fold)
         RETURNING 1
     )

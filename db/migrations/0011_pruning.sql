@@ -5,32 +5,35 @@ SET LOCAL ROLE pinledger_owner;
 -- all proofs stay as they are, and whatever needs the entry finds out that it is missing. Only the owner may prune and restore;
 -- `pinledger bundles` does.
 
--- Partitions of `event` that are pruned.
+-- Partitions of `event` that are pruned, and the one that is about to be.
 CREATE TABLE pinledger.pruned_partition (
     first_position bigint      PRIMARY KEY CHECK (first_position >= 0),
     end_position   bigint      NOT NULL CHECK (end_position > first_position),
-    pruned_at      timestamptz NOT NULL DEFAULT now(),
+    -- NULL until its copy without entries is in place. The row is there from the copy on: who sees empty entries sees it too.
+    pruned_at      timestamptz,
     pruned_by      text        NOT NULL DEFAULT session_user
 );
 GRANT SELECT ON pinledger.pruned_partition TO pinledger_app, pinledger_reader;
 
+-- The webhooks that still need entries of events before p_end.
+CREATE FUNCTION pinledger.webhooks_behind(p_end bigint) RETURNS SETOF text
+LANGUAGE sql STABLE SET search_path = pinledger, pg_temp AS $$
+    SELECT f.webhook FROM webhook_feed f
+     WHERE f.cursor < p_end
+        OR EXISTS (SELECT FROM webhook_delivery d WHERE d.webhook = f.webhook AND d.position < p_end)
+$$;
+
 -- What keeps the partition that ends at p_end from being pruned: what it is, and its name or number; nothing where it may be.
--- Nodes need a snapshot of the form p_fold that stays.
-CREATE FUNCTION pinledger.pruning_obstacles(p_end bigint, p_fold integer) RETURNS TABLE (kind text, detail text)
+CREATE FUNCTION pinledger.pruning_obstacles(p_end bigint) RETURNS TABLE (kind text, detail text)
 LANGUAGE sql STABLE SET search_path = pinledger, pg_temp AS $$
     -- An entry bundle has 256 entries, and the last one has to be whole.
     SELECT 'head', max(next_position)::text FROM head HAVING max(next_position) < (p_end + 255) / 256 * 256
     UNION ALL
     SELECT 'commands', count(*)::text FROM command WHERE event_count > 0 AND first_position < p_end HAVING count(*) > 0
     UNION ALL
-    (SELECT 'webhook', webhook FROM webhook_feed WHERE cursor < p_end LIMIT 1)
-    UNION ALL
-    (SELECT 'webhook', webhook FROM webhook_delivery WHERE position < p_end LIMIT 1)
+    (SELECT 'webhook', w FROM webhooks_behind(p_end) w LIMIT 1)
     UNION ALL
     (SELECT 'node', name FROM node WHERE position < p_end AND seen_at > now() - interval '1 minute' LIMIT 1)
-    UNION ALL
-    SELECT 'snapshot', p_end::text
-     WHERE NOT EXISTS (SELECT FROM snapshot WHERE fold_version = p_fold AND position >= p_end AND is_kept)
 $$;
 
 -- Makes a copy of a partition beside it, in its tablespace, with a check of its range. With p_prune it lacks the entries of
@@ -71,6 +74,10 @@ BEGIN
             'WHERE NOT EXISTS (SELECT FROM event l WHERE l.stream = p.stream AND l.stream_version > p.stream_version '
             'AND l.type = ''DocumentPublished'')', leaf) INTO kept;
     END IF;
+    IF p_prune THEN
+        INSERT INTO pruned_partition (first_position, end_position) VALUES (p_first, bounds[2]::bigint)
+            ON CONFLICT (first_position) DO NOTHING;
+    END IF;
     EXECUTE format(
         'INSERT INTO %I SELECT e.position, e.stream_version, e.recorded_at, e.stream, e.type, e.actor_kind, '
         'e.actor_id, %s, e.leaf_hash, e.mac, e.signature FROM %I e %s ORDER BY e.position', copy,
@@ -101,11 +108,35 @@ LANGUAGE sql STABLE SET search_path = pinledger, pg_temp AS $$
      WHERE oid = format('%I', 'event_' || lpad(p_first::text, 14, '0') || '_copy')::regclass
 $$;
 
--- Puts the copy that copy_partition made in its partition's place, and records that it is pruned, or no longer. Raises PL008 where
--- something keeps it from being pruned. All reads and appends wait while it waits for a lock, so callers set a short lock_timeout
--- and try again.
-CREATE FUNCTION pinledger.replace_partition(p_first bigint, p_prune boolean, p_fold integer) RETURNS void
+-- Drops a copy that was not put in place.
+CREATE FUNCTION pinledger.drop_partition_copy(p_first bigint) RETURNS void
 LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
+BEGIN
+    EXECUTE format('DROP TABLE IF EXISTS %I', 'event_' || lpad(p_first::text, 14, '0') || '_copy');
+    DELETE FROM pruned_partition WHERE first_position = p_first AND pruned_at IS NULL;
+END
+$$;
+
+-- Makes the table that copy_partition takes entries from, in the partition's tablespace.
+CREATE FUNCTION pinledger.prepare_restore(p_first bigint) RETURNS void
+LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
+DECLARE
+    place text;
+BEGIN
+    SELECT t.spcname INTO place FROM pg_class c LEFT JOIN pg_tablespace t ON t.oid = c.reltablespace
+     WHERE c.oid = format('%I', 'event_' || lpad(p_first::text, 14, '0'))::regclass;
+    PERFORM set_config('default_tablespace', coalesce(place, ''), true);
+    DROP TABLE IF EXISTS restored_entry;
+    CREATE UNLOGGED TABLE restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL) WITH (autovacuum_enabled = false);
+    ALTER TABLE restored_entry ALTER COLUMN entry SET STORAGE MAIN;
+END
+$$;
+
+-- Puts the copy that copy_partition made in its partition's place, and records that it is pruned, or no longer. Raises PL008 where
+-- a webhook needs the entries, or no snapshot of the form p_fold is kept behind them. All reads and appends wait while it waits for
+-- a lock: it waits a fifth of a second (55P03), and callers try again.
+CREATE FUNCTION pinledger.replace_partition(p_first bigint, p_prune boolean, p_fold integer) RETURNS void
+LANGUAGE plpgsql SET search_path = pinledger, pg_temp SET lock_timeout = '200ms' AS $$
 DECLARE
     leaf   CONSTANT text := 'event_' || lpad(p_first::text, 14, '0');
     copy   CONSTANT text := leaf || '_copy';
@@ -116,7 +147,11 @@ BEGIN
       FROM pg_class c WHERE c.oid = format('%I', leaf)::regclass;
     EXECUTE format('ALTER TABLE event DETACH PARTITION %I', leaf);
     -- Asked with the lock: what would need the entries from now on finds out that they are gone.
-    IF p_prune AND EXISTS (SELECT FROM pruning_obstacles(bounds[2]::bigint, p_fold)) THEN
+    IF p_prune AND (
+        EXISTS (SELECT FROM webhooks_behind(bounds[2]::bigint))
+        OR NOT EXISTS (
+            SELECT FROM snapshot WHERE fold_version = p_fold AND position >= bounds[2]::bigint AND kept_tag IS NOT NULL)
+    ) THEN
         RAISE EXCEPTION 'something needs the entries of %', leaf USING ERRCODE = 'PL008';
     END IF;
     EXECUTE format('DROP TABLE %I', leaf);
@@ -130,7 +165,7 @@ BEGIN
     -- The partition's own bounds say the same.
     EXECUTE format('ALTER TABLE %I DROP CONSTRAINT %I', leaf, leaf || '_range');
     IF p_prune THEN
-        INSERT INTO pruned_partition (first_position, end_position) VALUES (p_first, bounds[2]::bigint);
+        UPDATE pruned_partition SET pruned_at = now() WHERE first_position = p_first;
     ELSE
         DELETE FROM pruned_partition WHERE first_position = p_first;
     END IF;

@@ -17,8 +17,8 @@ BEGIN
 END
 $$;
 
-INSERT INTO pinledger.snapshot (fold_version, position, frontier, digests, tag, is_kept)
-VALUES (1, 6, '', '', sha256(''), true);
+INSERT INTO pinledger.snapshot (fold_version, position, frontier, digests, tag, kept_tag)
+VALUES (1, 6, '', '', sha256(''), sha256(''));
 
 -- Only a full one.
 SET LOCAL ROLE pinledger_owner;
@@ -32,18 +32,26 @@ GRANT SELECT ON test.before TO PUBLIC;
 SET LOCAL ROLE pinledger_owner;
 SELECT pinledger.copy_partition(0, true);
 SELECT test.same(test.unlike('false'), 0::bigint, 'a copy beside it changes nothing');
+SELECT test.same(count(*), 1::bigint, 'what is about to be pruned is known') FROM pinledger.pruned_partition WHERE pruned_at IS NULL;
 -- What needs the entries is looked for again at the end.
-INSERT INTO pinledger.command VALUES ('token:a', 'key', sha256(''), 5, 1, now());
+INSERT INTO pinledger.webhook_feed VALUES ('v', 1, 5);
 SELECT test.refused('SELECT pinledger.replace_partition(0, true, 1)', 'PL008');
-SELECT test.same(array_agg(kind || ' ' || detail), '{commands 1}', 'obstacles') FROM pinledger.pruning_obstacles(6, 1);
+INSERT INTO pinledger.command VALUES ('token:a', 'key', sha256(''), 5, 1, now());
+SELECT test.same(array_agg(kind || ' ' || detail ORDER BY kind), '{commands 1,webhook v}', 'obstacles')
+  FROM pinledger.pruning_obstacles(6);
 DELETE FROM pinledger.command;
+DELETE FROM pinledger.webhook_feed;
 SELECT test.refused('SELECT pinledger.replace_partition(0, true, 2)', 'PL008');
+SELECT pinledger.drop_partition_copy(0);
+SELECT test.same(count(*), 0::bigint, 'a copy that is given up') FROM pinledger.pruned_partition;
+SELECT pinledger.copy_partition(0, true);
 SELECT pinledger.replace_partition(0, true, 1);
 SELECT test.same(array_agg(position ORDER BY position), '{0,1,3,4,5}', 'pruned') FROM pinledger.event WHERE entry = '';
 SELECT test.same(test.unlike('e.entry = '''' AND row(e.position, e.stream_version, e.recorded_at, e.stream, e.type, '
     'e.actor_kind, e.actor_id, e.leaf_hash, e.mac, e.signature) IS NOT DISTINCT FROM row(b.position, b.stream_version, '
     'b.recorded_at, b.stream, b.type, b.actor_kind, b.actor_id, b.leaf_hash, b.mac, b.signature)'), 0::bigint, 'others');
-SELECT test.same(array_agg(first_position || '-' || end_position), '{0-6}', 'known') FROM pinledger.pruned_partition;
+SELECT test.same(array_agg(first_position || '-' || end_position), '{0-6}', 'known') FROM pinledger.pruned_partition
+ WHERE pruned_at IS NOT NULL;
 
 -- What is pruned cannot be sent again.
 RESET ROLE;
@@ -54,7 +62,7 @@ SELECT test.same(pinledger.replay_deliveries('w', 6, 8, true, '{}', '{}'), 2::bi
 
 -- It takes back what it has lost, and nothing else.
 SET LOCAL ROLE pinledger_owner;
-CREATE TABLE pinledger.restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL);
+SELECT pinledger.prepare_restore(0);
 INSERT INTO pinledger.restored_entry SELECT position, 'entry' FROM generate_series(0, 4) position;
 SELECT test.refused('SELECT pinledger.copy_partition(0, false)', '23502');
 INSERT INTO pinledger.restored_entry VALUES (5, 'forged');

@@ -94,6 +94,7 @@ package struct LedgerAuditor: Sendable {
         /// Findings on malformed rows of the tree.
         fileprivate let unreadable: [LedgerFinding]
         fileprivate let commands: [CommandCheck.Row]
+        fileprivate let pruned: PrunedPositions
     }
 
     /// What the check compares its results with.
@@ -131,7 +132,7 @@ package struct LedgerAuditor: Sendable {
             case .beginning(let found):
                 beginning = found
                 check = LedgerCheck(
-                    end: max(0, found.end), stored: found.nodes,
+                    end: max(0, found.end), stored: found.nodes, pruned: found.pruned,
                     commands: CommandCheck(rows: found.commands, acknowledged: self.expectations.acknowledged),
                     previous: self.expectations.previous, key: self.expectations.key)
             case .events(let page): try check?.take(page)
@@ -160,18 +161,12 @@ package struct LedgerAuditor: Sendable {
             ? try heads[0].int64(0)
             : try connection.query("SELECT coalesce(max(position), -1) FROM pinledger.event").only.int64(0) &+ 1
         let (nodes, unreadable) = try self.tree(connection)
+        let pruned = try PrunedPositions(on: connection)
         try send(
             .beginning(
                 Beginning(
                     heads: heads, end: end, nodes: nodes, unreadable: unreadable,
-                    commands: try self.commands(connection))))
-        let pruned: [Range<Int64>] =
-            bundles == nil
-            ? []
-            : try connection.query("SELECT first_position, end_position FROM pinledger.pruned_partition").map {
-                let (first, end) = (try $0.int64(0), try $0.int64(1))
-                return first..<max(first, end)
-            }
+                    commands: try self.commands(connection), pruned: pruned)))
         try connection.copyRows(
             "COPY (SELECT \(AuditPage.columns) FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)",
             batch: Int(BulkReader.pageSize)
@@ -180,12 +175,12 @@ package struct LedgerAuditor: Sendable {
                 return try send(.events(rows))
             }
             // An entry that is missing although it was not pruned is damage, whether a bundle has it or not.
-            let filled = try bundles.fill(rows, entry: AuditPage.entryColumn, hash: AuditPage.hashColumn) {
+            let filled = try? bundles.fill(rows, entry: AuditPage.entryColumn, hash: AuditPage.hashColumn) {
                 cells, row in
                 guard let position = cells.int64(row, 0), let stream = cells[row, 1] else { return false }
-                return stream.contains(UInt8(ascii: "/")) && pruned.contains { $0.contains(position) }
+                return pruned.holds(position, of: stream)
             }
-            try send(.events(filled))
+            try send(.events(filled ?? rows))
         }
         let streams = try connection.query("SELECT name, version, last_position FROM pinledger.stream ORDER BY name")
         let last = try connection.query(

@@ -37,6 +37,7 @@ struct LedgerCheck: Sendable {
     private(set) var count: Int64 = 0
     private(set) var commands: CommandCheck
     private let end: Int64
+    private let pruned: PrunedPositions
     private let previous: AuditReport?
     private var macs: MACCheck?
     private var tree: TreeCheck
@@ -46,9 +47,14 @@ struct LedgerCheck: Sendable {
     ///   - end: The number of events by the head.
     ///   - stored: Every stored node of the tree.
     ///   - key: What authenticates batches; nil where their MACs cannot be checked.
-    init(end: Int64, stored: [TileRoot], commands: CommandCheck, previous: AuditReport?, key: BatchKey?) {
+    ///   - pruned: Where entries may be missing.
+    init(
+        end: Int64, stored: [TileRoot], pruned: PrunedPositions, commands: CommandCheck, previous: AuditReport?,
+        key: BatchKey?
+    ) {
         self.macs = key.map { MACCheck(key: $0) }
         self.end = end
+        self.pruned = pruned
         self.tree = TreeCheck(stored: stored)
         self.commands = commands
         self.previous = previous
@@ -115,10 +121,13 @@ struct LedgerCheck: Sendable {
         self.next = row.position + 1
         var hashed = MerkleTree.leafHash(row.entry)
         if row.entry.isEmpty {
+            let isPruned = self.pruned.holds(row.position, of: row.stream.utf8)
             self.findings.add(
                 LedgerFinding(
-                    .entryMissing, at: row.position, of: row.stream,
-                    "the entry is missing: it is not pruned, or no bundle that was given holds it"))
+                    isPruned ? .bundleMissing : .entryMissing, at: row.position, of: row.stream,
+                    isPruned
+                        ? "the event is pruned, and no bundle that was given holds its entry"
+                        : "the entry is empty, and the event is not pruned"))
             // The rest of the tree can still be compared.
             hashed = LogHash(row.leafHash) ?? hashed
         } else if hashed.bytes != row.leafHash {

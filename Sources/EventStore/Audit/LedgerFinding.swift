@@ -6,8 +6,10 @@ package struct LedgerFinding: Hashable, Sendable {
         case positionMissing = "position_missing"
         /// An event at a position that the head says is not used yet.
         case positionBeyondHead = "position_beyond_head"
-        /// The entry is empty, and no bundle that was given holds it.
+        /// The entry is empty, although the event is not pruned.
         case entryMissing = "entry_missing"
+        /// The event is pruned, and no bundle that was given holds its entry, or can be read.
+        case bundleMissing = "bundle_missing"
         /// The entry's bytes are not those of an event that this program knows, or not canonical.
         case entryUnreadable = "entry_unreadable"
         /// The entry says another position than the one at which it stands in the log.
@@ -97,6 +99,8 @@ package struct LedgerFinding: Hashable, Sendable {
 package struct LedgerFindings: Sendable {
     package private(set) var kept: [LedgerFinding] = []
     package private(set) var count = 0
+    /// The kinds of all of them, of those too that are not kept.
+    package private(set) var codes: Set<LedgerFinding.Code> = []
     private static let limit = 1000
 
     package init() {}
@@ -104,6 +108,7 @@ package struct LedgerFindings: Sendable {
     /// Counts a finding, and keeps it if it is among the first thousand.
     package mutating func add(_ finding: LedgerFinding) {
         self.count += 1
+        self.codes.insert(finding.code)
         if self.kept.count < Self.limit { self.kept.append(finding) }
     }
 

@@ -45,9 +45,10 @@ enum Statements {
         SELECT position, entry, leaf_hash FROM pinledger.event
         WHERE stream = $1 AND stream_version > $2 AND position < $3 ORDER BY stream_version LIMIT $4
         """
-    /// Whether the event at a position is in a partition that is pruned.
+    /// Whether the entry at a position is empty, and whether its partition is pruned.
     static let isPruned: PreparedStatement = """
-        SELECT EXISTS (SELECT FROM pinledger.pruned_partition WHERE first_position <= $1 AND end_position > $1)
+        SELECT entry = '', EXISTS (SELECT FROM pinledger.pruned_partition WHERE first_position <= $1 AND end_position > $1)
+        FROM pinledger.event WHERE position = $1
         """
     /// When the events at the positions $1 were recorded.
     static let times: PreparedStatement = """
@@ -63,10 +64,10 @@ enum Statements {
         """
     static let snapshotPositions: PreparedStatement = """
         (SELECT position FROM pinledger.snapshot WHERE fold_version = $1 ORDER BY position DESC LIMIT 3)
-        UNION (SELECT position FROM pinledger.snapshot WHERE fold_version = $1 AND is_kept) ORDER BY position DESC
+        UNION (SELECT position FROM pinledger.snapshot WHERE fold_version = $1 AND kept_tag IS NOT NULL) ORDER BY position DESC
         """
     static let snapshot: PreparedStatement = """
-        SELECT frontier, digests, tag, signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
+        SELECT frontier, digests, tag, signature, kept_tag, kept_signature FROM pinledger.snapshot WHERE fold_version = $1 AND position = $2
         """
     /// The parts [$3, $4) of a snapshot, as far as they have $5 bytes together, and at least the first.
     static let snapshotParts: PreparedStatement = """

@@ -257,6 +257,8 @@ package struct Follower: Sendable {
             return (view, grown, fault)
         } catch LedgerFault.pruned(let position, _) {
             throw try await self.reader.missing(at: position)
+        } catch let unreadable as BundleDirectory.Unreadable {
+            throw LedgerFault.pruned(position: view.head.position, file: unreadable.description)
         }
         try head.check(view.head)
         return (view, grown, nil)

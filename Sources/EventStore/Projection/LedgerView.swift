@@ -151,7 +151,7 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .pruned(let position, nil):
             "the event at position \(position) is pruned: its entry is in an entry bundle outside the database"
         case .pruned(let position, let file?):
-            "the event at position \(position) is pruned, and \(file) is missing or does not hold its entry"
+            "the event at position \(position) is pruned, and its entry cannot be had from the entry bundles: \(file)"
         case .forgotten(let remembered, let found):
             "the database has \(found) events, and this node knows of \(remembered): a backup was restored, or a standby took over that had not received the rest"
         case .needsUpgrade(let position, let why):

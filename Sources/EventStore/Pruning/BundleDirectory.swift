@@ -24,6 +24,12 @@ package struct BundleDirectory: Sendable {
         self.path = path
     }
 
+    /// Whether the directory is there.
+    package var exists: Bool {
+        var isDirectory: ObjCBool = false
+        return FileManager.default.fileExists(atPath: self.path, isDirectory: &isDirectory) && isDirectory.boolValue
+    }
+
     /// The path of the file with the bundle that holds the entry at a position.
     package func file(at position: Int64) -> String {
         let tile = UInt64(exactly: position).flatMap { Tile(.entries, index: $0 / UInt64(Tile.fullWidth)) }

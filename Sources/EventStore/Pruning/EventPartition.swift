@@ -30,7 +30,8 @@ package struct EventPartition: Hashable, Sendable {
             FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
             CROSS JOIN LATERAL (
                 SELECT regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \(''(\d+)''\) TO \(''(\d+)''\)') AS bounds) b
-            LEFT JOIN pinledger.pruned_partition p ON p.first_position = (b.bounds)[1]::bigint
+            LEFT JOIN pinledger.pruned_partition p
+                ON p.first_position = (b.bounds)[1]::bigint AND p.pruned_at IS NOT NULL
             WHERE i.inhparent = 'pinledger.event'::regclass ORDER BY 1
             """#)
         return try rows.map {

@@ -16,7 +16,10 @@ package struct Pruner: Sendable {
         self.connection = connection
         // Functions in other schemas may be anyone's, and the account may be a superuser's.
         try await connection.execute(
-            script: "SET search_path = pg_catalog; SET ROLE pinledger_owner; SET lock_timeout = '200ms'")
+            script: """
+                SET search_path = pg_catalog; SET ROLE pinledger_owner; SET lock_timeout = '10s';
+                SET default_transaction_isolation = 'read committed'
+                """)
         guard try await connection.query("SELECT pg_try_advisory_lock(7809142021)").only.bool(0) else {
             throw PruningObstacle.underWay
         }
@@ -26,26 +29,39 @@ package struct Pruner: Sendable {
     ///
     /// - Parameter start: The position of the snapshot that is to be kept.
     package func check(_ partition: EventPartition, startingAt start: Int64) async throws {
-        for obstacle in try await self.obstacles(to: partition) {
-            // What is kept now says nothing: the one at `start` is to be kept, which was looked at.
-            if case .noSnapshot = obstacle { continue }
-            throw obstacle
-        }
+        if let obstacle = try await self.obstacles(to: partition).first { throw obstacle }
         guard start >= partition.end else { throw PruningObstacle.noSnapshot(end: partition.end) }
     }
 
     private func obstacles(to partition: EventPartition) async throws -> [PruningObstacle] {
         try await self.connection.query(
-            "SELECT kind, detail FROM pinledger.pruning_obstacles($1, $2)",
-            [.int64(partition.end), .int32(LedgerState.foldVersion)]
+            "SELECT kind, detail FROM pinledger.pruning_obstacles($1)", [.int64(partition.end)]
         ).map { PruningObstacle(kind: try $0.text(0), detail: try $0.text(1)) }
     }
 
-    /// Keeps a snapshot for as long as no other is kept: nodes that cannot read pruned events start from it.
-    package func keepSnapshot(at position: Int64) async throws {
+    /// Whether the nodes that record this ledger have no key-encryption key.
+    package func isUnauthenticated() async throws -> Bool {
+        try await self.connection.query("SELECT FROM pinledger.head WHERE mac IS NOT NULL").isEmpty
+    }
+
+    /// Keeps a snapshot, with its tag and signature as they are now, and no other: nodes start from it that cannot read pruned
+    /// events.
+    ///
+    /// - Parameter store: What verifies it once no account of a server can change these any more.
+    /// - Throws: ``PruningObstacle/noSnapshot(end:)`` where it cannot be used. Then, others are kept as before.
+    package func keepSnapshot(at position: Int64, verifiedBy store: SnapshotStore) async throws {
+        let place: [PostgresValue] = [.int32(LedgerState.foldVersion), .int64(position)]
         try await self.connection.query(
-            "UPDATE pinledger.snapshot SET is_kept = (fold_version = $1 AND position = $2) WHERE is_kept OR position = $2",
-            [.int32(LedgerState.foldVersion), .int64(position)])
+            """
+            UPDATE pinledger.snapshot SET kept_tag = tag, kept_signature = signature
+            WHERE fold_version = $1 AND position = $2
+            """, place)
+        guard try await store.isKept(at: position) else { throw PruningObstacle.noSnapshot(end: position) }
+        try await self.connection.query(
+            """
+            UPDATE pinledger.snapshot SET kept_tag = NULL, kept_signature = NULL
+            WHERE (fold_version, position) <> ($1, $2) AND kept_tag IS NOT NULL
+            """, place)
     }
 
     /// Prunes a partition. Its bundles MUST have been verified.
@@ -60,12 +76,7 @@ package struct Pruner: Sendable {
     /// - Throws: ``PruningObstacle/busy``, ``BundleDirectory/Unreadable``, or the database's error: SQLSTATE 23502 where an entry is
     ///   missing, XX001 where one does not have its recorded hash.
     package func restore(_ partition: EventPartition, from directory: BundleDirectory) async throws {
-        try await self.connection.execute(
-            script: """
-                DROP TABLE IF EXISTS pinledger.restored_entry;
-                CREATE UNLOGGED TABLE pinledger.restored_entry (position bigint PRIMARY KEY, entry bytea NOT NULL);
-                ALTER TABLE pinledger.restored_entry ALTER COLUMN entry SET STORAGE MAIN
-                """)
+        try await self.connection.query("SELECT pinledger.prepare_restore($1)", [.int64(partition.first)])
         do {
             try await self.connection.perform { connection in
                 let entries = RestoredEntries(bundles: partition.bundles, directory: directory)
@@ -75,10 +86,15 @@ package struct Pruner: Sendable {
             try await self.connection.execute(script: "ANALYZE pinledger.restored_entry")
             try await self.replace(partition, isPruned: false)
         } catch {
-            try? await self.connection.execute(script: "DROP TABLE IF EXISTS pinledger.restored_entry")
+            await self.dropRestored()
             throw error
         }
-        try await self.connection.execute(script: "DROP TABLE pinledger.restored_entry")
+        await self.dropRestored()
+    }
+
+    /// The next call that restores drops what is left over.
+    private func dropRestored() async {
+        try? await self.connection.execute(script: "DROP TABLE IF EXISTS pinledger.restored_entry")
     }
 
     /// How long to try, a second apart.
@@ -94,7 +110,8 @@ package struct Pruner: Sendable {
             }
             throw PruningObstacle.busy
         } catch {
-            try? await self.connection.execute(script: "DROP TABLE IF EXISTS pinledger.\(partition.name)_copy")
+            _ = try? await self.connection.query(
+                "SELECT pinledger.drop_partition_copy($1)", [.int64(partition.first)])
             throw error
         }
     }
@@ -116,7 +133,8 @@ package struct Pruner: Sendable {
         } catch {
             switch error.sqlState {
             case "55P03": return false
-            case "PL008": throw try await self.obstacles(to: partition).first ?? .busy
+            case "PL008":
+                throw try await self.obstacles(to: partition).first ?? .noSnapshot(end: partition.end)
             default: throw error
             }
         }

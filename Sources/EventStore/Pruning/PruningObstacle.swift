@@ -24,7 +24,7 @@ package enum PruningObstacle: Error, Hashable, Sendable, CustomStringConvertible
         case .webhook(let id): "the webhook \(id) has deliveries of its events, or has not come so far"
         case .node(let name): "the node \(name) has not read so far"
         case .other(let kind): "something needs them that this program does not know: \(kind)"
-        case .busy: "other sessions read events, or hold an old transaction open, all the time"
+        case .busy: "other sessions or autovacuum read events, or an old transaction is open, all the time"
         case .underWay: "another `pinledger bundles` is at work"
         }
     }
@@ -34,7 +34,7 @@ package enum PruningObstacle: Error, Hashable, Sendable, CustomStringConvertible
         switch self {
         case .notFull: "Wait until the ledger has grown."
         case .noSnapshot:
-            "Run a node of this version that has the key-encryption key and records changes: it stores a snapshot from time to time. Give --kek-file if the one that the nodes have was changed."
+            "Run a node of this version that has the key-encryption key and records changes: it stores a snapshot from time to time. Give --kek-file the key that the nodes have."
         case .commands: "Wait: idempotency keys are kept for 30 days."
         case .webhook:
             "Wait until its deliveries are settled and forgotten, which takes 30 days, or delete the webhook."
@@ -50,7 +50,6 @@ package enum PruningObstacle: Error, Hashable, Sendable, CustomStringConvertible
         self =
             switch (kind, Int64(detail)) {
             case ("head", let count?): .notFull(count)
-            case ("snapshot", let end?): .noSnapshot(end: end)
             case ("commands", let count?): .commands(count)
             case ("webhook", _): .webhook(detail)
             case ("node", _): .node(detail)

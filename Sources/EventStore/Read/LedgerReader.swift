@@ -58,9 +58,11 @@ package struct LedgerReader: Sendable {
 
     /// What it means that an entry is empty, which is not to be had from bundles.
     func missing(at position: Int64) async throws -> LedgerFault {
-        guard try await self.pool.read(Statements.isPruned.sql, [.int64(position)]).only.bool(0) else {
-            return .unreadable(position: position, "it is empty")
+        guard let row = try await self.pool.read(Statements.isPruned.sql, [.int64(position)]).first, try row.bool(0)
+        else {
+            throw PostgresError(.timeout, "the entry at position \(position) has been restored meanwhile")
         }
+        guard try row.bool(1) else { return .unreadable(position: position, "it is empty") }
         return .pruned(position: position, file: self.bundles?.file(at: position))
     }
 

@@ -78,6 +78,10 @@ package struct SnapshotAudit: Sendable {
                 self.logger.log(.snapshotAuditDelayed, ["error": "\(error)"])
                 try await Task.sleep(for: Self.retry)
                 continue
+            } catch let error as BundleDirectory.Unreadable {
+                self.logger.log(.snapshotAuditDelayed, ["error": "\(error)"])
+                try await Task.sleep(for: Self.retry)
+                continue
             }
             try view.apply(page, before: self.head)
             // Sleeps in proportion to the work done.

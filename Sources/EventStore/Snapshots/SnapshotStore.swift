@@ -60,7 +60,20 @@ package struct SnapshotStore: Sendable {
         return start
     }
 
-    private func load(at position: Int64) async throws -> (LedgerView, [UInt8]) {
+    /// Whether the snapshot at a position can be used by what was kept of it: with every key that this store has.
+    package func isKept(at position: Int64) async throws -> Bool {
+        do {
+            _ = try await self.load(at: position, onlyKept: true)
+            return true
+        } catch let error as PostgresError where error.code != .decoding {
+            throw error
+        } catch {
+            self.logger.log(.snapshotUnusable, ["position": "\(position)", "error": "\(error)"])
+            return false
+        }
+    }
+
+    private func load(at position: Int64, onlyKept: Bool = false) async throws -> (LedgerView, [UInt8]) {
         let row = try await self.pool.read(
             Statements.snapshot.sql, [.int32(LedgerState.foldVersion), .int64(position)]
         ).only
@@ -72,13 +85,19 @@ package struct SnapshotStore: Sendable {
         guard try await LedgerReader(pool: self.pool).frontier(at: frontier.size) == frontier else {
             throw SnapshotSeal.Unusable.foreign
         }
+        // What a server's account may change, and what it may not.
+        let columns = onlyKept ? [(4, 5)] : [(2, 3), (4, 5)]
+        let marks = try columns.map { (tag: try row.optionalBytes($0.0), signature: try row.optionalBytes($0.1)) }
         if let key {
-            guard try row.bytes(2) == key.tag(of: seal.bytes) else { throw SnapshotSeal.Unusable.notAuthentic }
-        } else if !self.verifiers.isEmpty {
-            let signature = try row.optionalBytes(3)
-            guard self.verifiers.contains(where: { $0.isRight(signature, ofSnapshot: seal.bytes) }) else {
-                throw SnapshotSeal.Unusable.notAuthentic
-            }
+            let tag = key.tag(of: seal.bytes)
+            guard marks.contains(where: { $0.tag == tag }) else { throw SnapshotSeal.Unusable.notAuthentic }
+        }
+        if self.key == nil || onlyKept, !self.verifiers.isEmpty {
+            guard
+                marks.contains(where: { mark in
+                    self.verifiers.contains { $0.isRight(mark.signature, ofSnapshot: seal.bytes) }
+                })
+            else { throw SnapshotSeal.Unusable.notAuthentic }
         }
         let last = try await self.pool.read(Statements.leafHash.sql, [.int64(position - 1)])
         var view = LedgerView()

@@ -46,7 +46,8 @@ extension Problem {
             default: self.init(.internalError, "An unexpected error occurred.")
             }
         // Thrown by what reads old events. A node whose own fold needs them has halted.
-        case let fault as LedgerFault where fault.isPruned: self.init(.eventsPruned, "\(fault).")
+        case LedgerFault.pruned(let position, _):
+            self.init(.eventsPruned, "The event at position \(position) is pruned: this node does not have its entry.")
         case is BundleDirectory.Unreadable: self.init(.eventsPruned, "An entry bundle cannot be read.")
         case let fault as LedgerFault: self.init(fault)
         case let error as HTTPError where error.status == .contentTooLarge:

@@ -167,6 +167,7 @@ package actor NodeMemoryKeeper {
             // Other parts of the node report that the database is away.
         } catch let fault as LedgerFault where fault.isPruned {
             // What recovery can repeat begins behind them.
+            self.logger.log(.memoryNotKept, ["error": "\(fault)"])
             try? await self.beginJournal(at: head)
         } catch is LedgerFault {
             // The follower halts the node.

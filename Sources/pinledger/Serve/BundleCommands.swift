@@ -49,12 +49,12 @@ struct BundleOptions: ParsableArguments {
     /// The directory that a flag names, or the environment.
     static func directory(_ flag: String?) throws -> BundleDirectory? {
         guard let path = flag ?? Environment["PINLEDGER_BUNDLES"] else { return nil }
-        var isDirectory: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory), isDirectory.boolValue else {
+        let directory = BundleDirectory(path: path)
+        guard directory.exists else {
             throw CommandFailure(
                 "\(path) is no directory", advice: "Give --bundles the directory of the entry bundles.", status: .usage)
         }
-        return BundleDirectory(path: path)
+        return directory
     }
 
     func run(_ body: (Tools) async throws -> Void) async throws {
@@ -96,10 +96,16 @@ struct BundleOptions: ParsableArguments {
                     ? "Take the bundle that holds it from a backup." : "Run `pinledger fsck` to find all damage.",
                 status: .notVerified)
         } catch let error as PostgresError {
-            let isRefused = error.sqlState == "42501"
+            let advice: String? =
+                switch error.sqlState {
+                case "42501":
+                    "Use an account that may migrate: one with the role pinledger_owner. This role needs CREATE on the partition's tablespace."
+                case "55P03": PruningObstacle.busy.advice
+                default: nil
+                }
             throw CommandFailure(
                 "\(error)",
-                advice: isRefused ? "Use an account that may migrate: one with the role pinledger_owner." : nil,
+                advice: advice,
                 status: error.code == .connectionFailed ? .unreachable : .failure)
         }
     }
@@ -119,8 +125,8 @@ extension BundleCommands {
             discussion: """
                 pinledger bundles write /srv/bundles --database "$DATABASE"
 
-                Every entry is hashed again, and all of them have to make the ledger's tree. Files that are right already \
-                stay. Needs the role pinledger_reader. Copy the directory to where backups are before you prune.
+                Every entry is hashed again, and those of a file have to make the part of the ledger's tree that is stored over \
+                them. Files that are right already stay. Needs the role pinledger_reader. Copy the directory to where backups are before you prune.
                 """)
         @OptionGroup var options: BundleOptions
 
@@ -150,21 +156,21 @@ extension BundleCommands {
         static let configuration = CommandConfiguration(
             abstract: "Remove the entries of full partitions from the database, which are in entry bundles.",
             discussion: """
-                pinledger bundles prune /srv/bundles --dry-run
-                pinledger bundles prune /srv/bundles
+                pinledger bundles prune /srv/bundles --kek-file kek --dry-run
+                pinledger bundles prune /srv/bundles --kek-file kek
 
                 First, each bundle is compared with the hashes that the ledger has recorded. The bundles are then the only \
                 place of these entries: keep a copy of them. Each partition is replaced by one without them, which takes up to \
                 its size in free disk space and keeps reads and changes waiting for a fifth of a second at a time.
 
-                A snapshot is kept from which nodes start; --kek-file lets the command check who made it. Streams of the fleet, \
+                A snapshot is kept from which nodes start, and --kek-file shows that a node has made it. Streams of the fleet, \
                 of keys and of tokens keep their entries, and so does the record of each app's newest document. Needs an \
                 account that may migrate.
                 """)
         @OptionGroup var options: BundleOptions
         @Option(
             help: ArgumentHelp(
-                "File with the nodes' key-encryption key. With it, only a snapshot that a node with the key has made is kept. [env: PINLEDGER_KEK_FILE]",
+                "File with the nodes' key-encryption key, where they have one. [env: PINLEDGER_KEK_FILE]",
                 valueName: "file"))
         var kekFile: String?
         @Flag(help: "Verify the bundles, say what would be pruned, and change nothing.") var dryRun = false
@@ -173,13 +179,19 @@ extension BundleCommands {
             let key = try (self.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(NodeConfiguration.readKey)
             try await self.options.run { tools in
                 let pruner = try await Pruner(on: tools.connection)
-                let start = try await SnapshotStore(
-                    pool: tools.pool, key: try key.map(SnapshotKey.init), logger: Logger(label: "pinledger")
-                ).load().view.head.position
-                if let pruned = tools.partitions.last(where: \.isPruned), !self.dryRun {
-                    guard start >= pruned.end else { throw PruningObstacle.noSnapshot(end: pruned.end) }
-                    try await pruner.keepSnapshot(at: start)
+                if key == nil, try await !pruner.isUnauthenticated() {
+                    throw CommandFailure(
+                        "nodes with a key-encryption key record this ledger, and only with that key can a snapshot be trusted",
+                        advice: "Give --kek-file the file with the key.", status: .usage)
                 }
+                let store = SnapshotStore(
+                    pool: tools.pool, key: try key.map(SnapshotKey.init),
+                    verifiers: try key.map { [BatchVerifier(try $0.batchSigningKey().publicKey)] } ?? [],
+                    logger: Logger(label: "pinledger"))
+                let start = try await store.load().view.head.position
+                let pruned = tools.partitions.last { $0.isPruned }?.end ?? 0
+                guard start >= pruned else { throw PruningObstacle.noSnapshot(end: pruned) }
+                if !self.dryRun, start > 0 { try await pruner.keepSnapshot(at: start, verifiedBy: store) }
                 var count = 0
                 for partition in tools.partitions where !partition.isPruned {
                     do { try await pruner.check(partition, startingAt: start) } catch PruningObstacle.notFull { break }
@@ -189,7 +201,6 @@ extension BundleCommands {
                         Console.print("Would prune events \(partition.first) to \(partition.end - 1).")
                         continue
                     }
-                    try await pruner.keepSnapshot(at: start)
                     try await pruner.prune(partition)
                     Console.print("Pruned events \(partition.first) to \(partition.end - 1).")
                 }

@@ -146,12 +146,12 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                     recorded the last event, or has altered its signature: find out who has access to the database.
                     """
                 )
-            } else if findings.kept.allSatisfy({ $0.code == .entryMissing }) {
+            } else if findings.codes == [.bundleMissing] {
                 (
-                    "entries of the ledger are missing, and nothing else is wrong",
+                    "entries of pruned events are missing, and nothing else that could be checked is wrong",
                     """
-                    Take the entry bundles that hold them from a backup, and give them with --bundles. An event that is not pruned \
-                    has its entry in the database: take that from a backup.
+                    Take the entry bundles that hold them from a backup, and run this again with --bundles: streams with missing \
+                    entries were not checked.
                     """
                 )
             } else if parts.contains(.ledger) {
@@ -236,8 +236,6 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             let result = try await body(connection)
             await connection.close()
             return result
-        } catch let error as BundleDirectory.Unreadable {
-            throw CommandFailure("\(error)", status: .unreachable)
         } catch let error as PostgresError {
             throw CommandFailure(
                 "the ledger cannot be read: \(error)", advice: "Run `pinledger doctor` to find out why.",

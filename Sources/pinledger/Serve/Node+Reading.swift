@@ -14,6 +14,9 @@ extension Node {
 
     /// Reads the ledger, and serves documents meanwhile where that takes long.
     func start(_ parts: Parts, _ progress: StartProgress) async {
+        if let bundles = self.configuration.bundles, !bundles.exists {
+            self.logger.log(.bundlesMissing, ["directory": "\(bundles.path)"])
+        }
         do {
             let started = try await self.read(parts, progress)
             await parts.services.publisher.prepare(within: .seconds(2))

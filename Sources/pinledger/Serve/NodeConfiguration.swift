@@ -233,7 +233,7 @@ struct NodeConfiguration: Sendable {
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
         self.batchPublicKeys = try Self.readBatchPublicKeys(options.batchPublicKey)
-        self.bundles = try BundleOptions.directory(options.bundles)
+        self.bundles = (options.bundles ?? Environment["PINLEDGER_BUNDLES"]).map(BundleDirectory.init)
         self.requiresSynchronousStandby =
             options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
         self.writeQueue = try Self.number(
