@@ -126,6 +126,7 @@ def test_entries_are_pruned_once_nothing_needs_them(server, directory):
     assert "only with that key can a snapshot be trusted" in keyless
     assert bundles(server, "prune", str(directory)).stdout == f"Pruned events 0 to {END - 1}.\n"
     assert bundles(server, "prune", str(directory)).stdout.startswith("Nothing to prune")
+    assert server.sql("SELECT count(*) FROM pinledger.snapshot WHERE kept_tag IS NOT NULL") == "1"
     assert int(server.sql(f"SELECT count(*) FROM pinledger.event WHERE entry = '' AND position < {END}")) > END - 60
 
     # Documents, changes and proofs go on.
@@ -214,6 +215,7 @@ def test_entries_are_restored(server, directory):
     assert api.get("/log/tile/entries/001").status == 503
     assert bundles(server, "restore", str(directory), "--from", str(END)).stdout.startswith("Nothing to restore")
     assert bundles(server, "restore", str(directory)).stdout == f"Restored events 0 to {END - 1}.\n"
+    assert server.sql("SELECT count(*) FROM pinledger.snapshot WHERE kept_tag IS NOT NULL") == "0"
     for path in asked(400):
         assert api.get(path).status == 200, path
     assert api.get("/log/tile/entries/001").body == (directory / "tile/entries/001").read_bytes()

@@ -51,7 +51,8 @@ package struct BundleDirectory: Sendable {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else {
             guard errno != ENOENT, errno != ENOTDIR else { return nil }
-            throw Unreadable(file: path, reason: String(cString: strerror(errno)))
+            let error = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+            throw Unreadable(file: path, reason: error.localizedDescription)
         }
         do {
             let data = try FileHandle(fileDescriptor: file, closeOnDealloc: true).read(upToCount: limit + 1) ?? Data()

@@ -64,6 +64,12 @@ package struct Pruner: Sendable {
             """, place)
     }
 
+    /// Keeps no snapshot longer than others: where nothing is pruned, nodes need none.
+    package func forgetSnapshot() async throws {
+        try await self.connection.query(
+            "UPDATE pinledger.snapshot SET kept_tag = NULL, kept_signature = NULL WHERE kept_tag IS NOT NULL")
+    }
+
     /// Prunes a partition. Its bundles MUST have been verified.
     ///
     /// - Throws: ``PruningObstacle``, or the database's error.

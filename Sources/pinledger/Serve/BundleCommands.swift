@@ -191,7 +191,8 @@ extension BundleCommands {
                 let start = try await store.load().view.head.position
                 let pruned = tools.partitions.last { $0.isPruned }?.end ?? 0
                 guard start >= pruned else { throw PruningObstacle.noSnapshot(end: pruned) }
-                if !self.dryRun, start > 0 { try await pruner.keepSnapshot(at: start, verifiedBy: store) }
+                let isNeeded = tools.partitions.contains { $0.isPruned || $0.end <= start }
+                if isNeeded, !self.dryRun { try await pruner.keepSnapshot(at: start, verifiedBy: store) }
                 var count = 0
                 for partition in tools.partitions where !partition.isPruned {
                     do { try await pruner.check(partition, startingAt: start) } catch PruningObstacle.notFull { break }
@@ -234,6 +235,9 @@ extension BundleCommands {
                     Console.print("Restored events \(partition.first) to \(partition.end - 1).")
                 }
                 if count == 0 { Console.print("Nothing to restore: no such partition is pruned.") }
+                if try await EventPartition.all(on: tools.connection).allSatisfy({ !$0.isPruned }) {
+                    try await pruner.forgetSnapshot()
+                }
             }
         }
     }
