@@ -33,7 +33,8 @@ let package = Package(
         .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
         .target(
             name: "TransparencyLog", dependencies: ["PinWire", .product(name: "Crypto", package: "swift-crypto")]),
-        .target(name: "Pinning", dependencies: ["PinWire"]),
+        .target(name: "Addresses", swiftSettings: [.strictMemorySafety()]),
+        .target(name: "Pinning", dependencies: ["Addresses", "PinWire"]),
         .target(name: "ClientFormats", dependencies: ["PinWire", "Pinning"]),
 
         // One C library each, behind Swift values.
@@ -44,7 +45,7 @@ let package = Package(
         .target(
             name: "Probing",
             dependencies: [
-                "COpenSSL", "Concurrency", "PinWire",
+                "Addresses", "COpenSSL", "Concurrency", "PinWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
@@ -81,8 +82,8 @@ let package = Package(
         .target(
             name: "Signals",
             dependencies: [
-                "Concurrency", "EventStore", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "Postgres",
-                "Probing", "Secrets",
+                "Addresses", "Concurrency", "EventStore", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning",
+                "Postgres", "Probing", "Secrets",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -140,10 +141,9 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
-                "KeyFiles",
-                "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Publishing", "Secrets", "Signals",
-                "TransparencyLog", "Webhooks", "Witnesses",
+                "Addresses", "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore",
+                "Firebase", "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing",
+                "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -165,10 +165,10 @@ let package = Package(
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
-                "KeyFiles", "Keys", "LogLines", "PinWire",
-                "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing", "Secrets",
-                "Signals", "TransparencyLog", "Webhooks", "Witnesses",
+                "Addresses", "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase",
+                "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks",
+                "Witnesses",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -258,7 +258,8 @@ let package = Package(
             path: "Tests/Benchmarks/Fold"
         ),
         .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
-        .executableTarget(name: "ProbeBench", dependencies: ["PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
+        .executableTarget(
+            name: "ProbeBench", dependencies: ["Addresses", "PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
         .testTarget(
             name: "ConcurrencyTests",
             dependencies: ["Concurrency", "Fixtures", "LogLines", .product(name: "Logging", package: "swift-log")]
@@ -290,7 +291,7 @@ let package = Package(
         .testTarget(
             name: "ProbingTests",
             dependencies: [
-                "Fixtures", "Probing", "PinWire",
+                "Addresses", "Fixtures", "Probing", "PinWire",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
@@ -298,7 +299,8 @@ let package = Package(
         .testTarget(
             name: "SignalsTests",
             dependencies: [
-                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets", "Signals",
+                "Addresses", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
+                "Signals",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -322,16 +324,15 @@ let package = Package(
             exclude: ["Golden", "Vectors"]
         ),
         .testTarget(
-            name: "PinningTests", dependencies: ["ClientLiterals", "PinWire", "Pinning", "SeededRandom"],
+            name: "PinningTests", dependencies: ["Addresses", "ClientLiterals", "PinWire", "Pinning", "SeededRandom"],
             exclude: ["Golden"]
         ),
         .testTarget(
             name: "PinledgerServerTests",
             dependencies: [
-                "CZlib", "Concurrency", "KeyFiles", "EventStore", "Fixtures", "ClientFormats", "Handbook", "Keys",
-                "Signals",
-                "PinWire", "Pinning",
-                "PinledgerServer", "Postgres", "Probing", "Publishing", "Secrets", "SeededRandom",
+                "Addresses", "CZlib", "Concurrency", "KeyFiles", "EventStore", "Fixtures", "ClientFormats",
+                "Handbook", "Keys", "Signals", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing",
+                "Publishing", "Secrets", "SeededRandom",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -348,8 +349,9 @@ let package = Package(
         .testTarget(
             name: "HostileInputTests",
             dependencies: [
-                "KeyFiles", "EventStore", "Firebase", "ClientFormats", "Keys", "PinWire", "Pinning", "PinledgerServer",
-                "Postgres", "Probing", "Publishing", "SeededRandom", "Signals", "TransparencyLog", "Webhooks",
+                "Addresses", "KeyFiles", "EventStore", "Firebase", "ClientFormats", "Keys", "PinWire", "Pinning",
+                "PinledgerServer", "Postgres", "Probing", "Publishing", "SeededRandom", "Signals", "TransparencyLog",
+                "Webhooks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHPACK", package: "swift-nio-http2"),
@@ -370,7 +372,8 @@ let package = Package(
         .testTarget(
             name: "WebhooksTests",
             dependencies: [
-                "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets", "Webhooks",
+                "Addresses", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
+                "Webhooks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

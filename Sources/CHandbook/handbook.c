@@ -59,6 +59,10 @@ static const unsigned char high_availability[] = {
 #embed "pages/high-availability.md"
 };
 
+static const unsigned char access[] = {
+#embed "pages/access.md"
+};
+
 static const unsigned char configuration[] = {
 #embed "pages/configuration.md"
 };
@@ -114,6 +118,7 @@ static const struct handbook_text pages[] = {
     {"imports", imports, sizeof imports},
     {"deployment", deployment, sizeof deployment},
     {"high-availability", high_availability, sizeof high_availability},
+    {"access", access, sizeof access},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
     {"recovery", recovery, sizeof recovery},

@@ -49,6 +49,7 @@ struct Routes: Sendable {
             + MaterialRoutes(services: services).routes
             + GuardRailRoutes(services: services).routes
             + TokenRoutes(services: services).routes
+            + AccessRoutes(services: services).routes
             + LogRoutes(services: services, readers: strangers).routes
             + WitnessRoutes(services: services).routes
             + FleetRoutes(services: services).routes

@@ -133,14 +133,13 @@ package struct Server: Sendable {
             case .client: [.client]
             case .admin: [.admin]
             }
-        let authenticator = Authenticator(ledger: self.services.ledger, clock: self.services.clock)
         let places = ConnectionPlaces(
             limits: self.limits.places(of: listener), trustedProxies: self.services.telemetry.trustedProxies)
         let responder = Responder(
             table: self.routes.table(surfaces),
-            authenticate: { (request, acceptsPassword) throws(Problem) in
-                try authenticator.principal(of: request, acceptsPassword: acceptsPassword)
-            },
+            authenticator: Authenticator(
+                ledger: self.services.ledger, clock: self.services.clock,
+                trustedProxies: self.services.telemetry.trustedProxies),
             isLogPublic: { [services = self.services] in services.isLogPublic },
             unread: { [ledger = self.services.ledger] in ledger.unread },
             content: listener.content, places: places, rates: self.rates, log: self.log,

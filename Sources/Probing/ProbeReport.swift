@@ -1,3 +1,5 @@
+package import Addresses
+
 /// The result of one probe at each address of its target.
 package struct ProbeReport: Hashable, Sendable {
     package var target: ProbeTarget

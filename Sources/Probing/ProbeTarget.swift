@@ -1,3 +1,4 @@
+package import Addresses
 package import PinWire
 
 /// The target of a probe: a host, a port, and the protocol from there to TLS.

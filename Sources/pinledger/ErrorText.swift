@@ -60,7 +60,8 @@ enum ErrorText {
     }
 
     static let modules: Set<String> = [
-        "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles", "Keys",
+        "Addresses", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook", "KeyFiles",
+        "Keys",
         "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing",
         "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses", "pinledger",
     ]

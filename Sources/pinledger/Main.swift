@@ -71,7 +71,10 @@ struct Pinledger: AsyncParsableCommand {
                 ]),
             CommandGroup(
                 name: "Keys and access",
-                subcommands: [KeyCommands.self, TokenCommands.self, WhoAmICommand.self, WebhookCommands.self]),
+                subcommands: [
+                    KeyCommands.self, TokenCommands.self, AccessCommands.self, WhoAmICommand.self,
+                    WebhookCommands.self,
+                ]),
         ]
     )
 }

@@ -12,7 +12,7 @@ import Testing
         "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
         "Print", "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Restore", "Resume", "Retire",
         "Archive", "Unarchive", "Revert", "Revoke", "Roll", "Rotate", "Run", "Send", "Serve", "Set", "Show", "Start",
-        "Stop", "Store", "Turn", "Verify", "Write",
+        "Stop", "Store", "Turn", "Verify", "Write", "Grant",
     ]
 
     /// The patterns of `Tests/plain-words.txt`, those for help included.
@@ -74,6 +74,8 @@ import Testing
         switch argument.name {
         case "output": command.description != "export"
         case "format": argument.kind == "positional"
+        // An installation has roles of its own.
+        case "role": !["token create", "access grant"].contains(command.description)
         case "state": command.description == "webhook deliveries"
         case "client": command.description == "compat"
         case "from": command.description == "rotation advance"

@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pinledger import Server, from_now, host_body, pin_of
+from pinledger import EVERYTHING, Server, from_now, host_body, pin_of
 
 HERE = Path(__file__).parent
 CONTRACT = HERE.parents[1] / "openapi/openapi.yaml"
@@ -42,7 +42,7 @@ def prepare(server: Server) -> None:
     api.must("PUT", "/v1/apps/com.example.other/kill-switch", reason)
     api.must("POST", "/v1/keys", {})
     api.must("POST", "/v1/webhooks", {"url": "https://hooks.invalid/pins"})
-    made = api.must("POST", "/v1/tokens", {"name": "schemathesis"}).json
+    made = api.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "schemathesis"}).json
     # The hooks keep the run from revoking its own token and ours.
     mine = api.get("/v1/whoami").json["token"]["token_id"]
     os.environ["PINLEDGER_TEST_TOKEN_IDS"] = f"{mine} {made['token_id']}"

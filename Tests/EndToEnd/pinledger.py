@@ -153,6 +153,10 @@ def pin_hex(pin: str) -> str:
     return base64.b64decode(pin.removeprefix("sha256/")).hex()
 
 
+# What a token of an administrator is granted.
+EVERYTHING = [{"role": "admin", "apps": ["*"]}]
+
+
 def host_body(name: str, *, mode: str = "enforce", salt: str = "") -> dict:
     """The body that adds a host with a primary and a backup pin."""
     return {
@@ -226,6 +230,12 @@ class API:
         answer = self.request(method, target, body, headers)
         assert answer.status < 300, f"{method} {target}: {answer}"
         return answer
+
+    def holding(self, role: str, *apps: str, name: str = "test", **more) -> "API":
+        """The same server for the holder of a new token with a role on some apps, or on all."""
+        grants = [{"role": role, "apps": list(apps) or ["*"]}]
+        made = self.must("POST", "/v1/tokens", {"name": name, "grants": grants} | more).json
+        return API(self.port, made["token"])
 
     def fleet_version(self) -> int:
         """How many events hold for every app; each counts into every document's version."""

@@ -9,7 +9,7 @@ import zlib
 from http.client import HTTPMessage
 
 import pytest
-from pinledger import Answer, host_body, pin_hex, pin_of, within
+from pinledger import EVERYTHING, Answer, host_body, pin_hex, pin_of, within
 
 APP = "com.example.hard"
 HOST = "api.example.com"
@@ -220,7 +220,19 @@ VALUES = [
     ("PUT", f"/v1/apps/{APP}/kill-switch", {"reason": "why"}, "/expires_at"),
     ("PUT", "/v1/kill-switch", {"reason": "why", "expires_at": "9999999-01-01T00:00:00Z"}, "/expires_at"),
     ("POST", "/v1/tokens", {}, "/name"),
-    ("POST", "/v1/tokens", {"name": "x", "expires_at": "never"}, "/expires_at"),
+    ("POST", "/v1/tokens", {"name": "x"}, "/grants"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": []}, "/grants"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": [{"role": "Admin", "apps": ["*"]}]}, "/grants/0/role"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": [{"role": "viewer", "apps": []}]}, "/grants/0/apps"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": [{"role": "viewer", "apps": ["a*b"]}]}, "/grants/0/apps/0"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING, "networks": ["10.0.0.1/8"]}, "/networks/0"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING, "kind": "calendar"}, "/kind"),
+    ("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING, "expires_at": "never"}, "/expires_at"),
+    ("POST", "/v1/access/principals", {"kind": "person"}, "/name"),
+    ("POST", "/v1/access/principals", {"name": "x", "kind": "robot"}, "/kind"),
+    ("PATCH", "/v1/access/principals/prn_0000000000000000", {"name": "x", "suspended": True}, "/suspended"),
+    ("PUT", "/v1/access/roles/own", {"permissions": []}, "/permissions"),
+    ("PUT", "/v1/access/roles/own", {"permissions": ["apps.*"]}, "/permissions/0"),
     ("POST", "/v1/keys", {"alg": "none"}, "/alg"),
     ("PATCH", "/v1/fleet", {"issuer": ""}, "/issuer"),
     ("PATCH", "/v1/fleet", {"issuer": "caf\u00e9"}, "/issuer"),

@@ -52,7 +52,8 @@ class Database:
             return json.loads(row[0])
 
     def forge(
-        self, stream: str, type: str, data: dict, key: Path | None, *, is_guessed: bool = True, signature: bytes | None = None
+        self, stream: str, type: str, data: dict, key: Path | None, *, is_guessed: bool = True, signature: bytes | None = None,
+        schema: int = 1,
     ) -> int:
         """Appends an event as the role of a node may, with a right tree; where `key` is given with a MAC, which is guessed
         unless this is the harness's own check. Returns its position."""
@@ -66,7 +67,7 @@ class Database:
             entry = json.dumps(
                 {
                     "actor": {"id": "tok_forger", "kind": "token", "name": "Forger"}, "data": data, "position": position,
-                    "schema": 1, "stream": stream, "stream_version": version + 1,
+                    "schema": schema, "stream": stream, "stream_version": version + 1,
                     "time": moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"), "type": type,
                 }, sort_keys=True, separators=(",", ":"),
             ).encode()  # fmt: skip
@@ -97,7 +98,7 @@ class Database:
 
     def forge_token(self, like: dict, **options) -> int:
         """Issues a token: `like` is the event by which another ledger issued it."""
-        return self.forge("access", like["type"], like["data"], **options)
+        return self.forge("access", like["type"], like["data"], schema=like["schema"], **options)
 
     def serve(self, *options: str) -> tuple[Process, API]:
         port = free_port()

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from pinledger import API, from_now, in_threads, pin_of, unhurried, within
+from pinledger import API, EVERYTHING, from_now, in_threads, pin_of, unhurried, within
 
 APP, OTHER, HOST = "com.example.stream", "com.example.stream.other", "api.example.com"
 
@@ -199,7 +199,7 @@ def test_a_hundred_streams_receive_the_same_and_none_is_cut(api):
 
 
 def made_token(api, **body) -> tuple[API, str]:
-    answer = api.must("POST", "/v1/tokens", {"name": "reader of a stream"} | body).json
+    answer = api.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "reader of a stream"} | body).json
     return API(api.port, answer["token"]), answer["token_id"]
 
 

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from pinledger import API, Process, free_port, host_body, in_threads, pin_of, within
+from pinledger import API, EVERYTHING, Process, free_port, host_body, in_threads, pin_of, within
 from test_journey import verify
 
 APP, HOST = "com.example.nodes", "api.example.com"
@@ -68,7 +68,7 @@ def test_a_node_that_only_reads_refuses_every_change(api, reader, unchanged):
         ("PATCH", f"/v1/apps/{APP}", {"display_name": "Never"}),
         ("POST", f"/v1/apps/{APP}/hosts", host_body("never.example.com")),
         ("DELETE", f"/v1/apps/{APP}/hosts/{HOST}?reason=never", None),
-        ("POST", "/v1/tokens", {"name": "never"}),
+        ("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "never"}),
         ("POST", "/v1/keys", {}),
         ("POST", "/v1/apps?dry_run=true", {"app": "com.example.never"}),
         ("POST", "/v1/import/remote-config?app=com.example.never", {"target_hosts": "never.example.com"}),
@@ -79,7 +79,7 @@ def test_a_node_that_only_reads_refuses_every_change(api, reader, unchanged):
 
 
 def test_a_token_that_is_revoked_on_one_node_is_soon_refused_by_the_other(api, reader):
-    made = api.post("/v1/tokens", {"name": "short-lived"}).json
+    made = api.post("/v1/tokens", {"grants": EVERYTHING, "name": "short-lived"}).json
     delay_until(lambda: reader.request("GET", "/v1/whoami", token=made["token"]).status == 200)
     api.must("DELETE", f"/v1/tokens/{made['token_id']}?reason=lost")
     assert delay_until(lambda: reader.request("GET", "/v1/whoami", token=made["token"]).status == 401) < within(2)

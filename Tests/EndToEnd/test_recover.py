@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from pinledger import API, eventually, free_port, from_now, host_body, pin_hex
+from pinledger import API, EVERYTHING, eventually, free_port, from_now, host_body, pin_hex
 from restored import KEPT, LOST, Restored, codes, is_halted
 from test_batch_macs import Database
 from test_nodes import start_node
@@ -20,7 +20,7 @@ class Lossy(Restored):
 
     def prepare(self):
         api = self.server.api
-        token = api.must("POST", "/v1/tokens", {"name": "stolen", "expires_at": from_now(days=1)}).json
+        token = api.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "stolen", "expires_at": from_now(days=1)}).json
         self.stolen, self.stolen_id = token["token"], token["token_id"]
         api.must("POST", f"/v1/apps/{KEPT}/hosts", host_body("old.example.com", mode="off"))
         self.pin = api.get(f"/v1/apps/{KEPT}/hosts/old.example.com").json["baseline"]["pins"][0]["pin"]

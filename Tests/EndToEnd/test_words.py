@@ -143,6 +143,8 @@ COMMANDS = {
     "getLog": "log show", "openLog": "log open", "addLogKey": "log key add", "retireLogKey": "log key retire",
     "listWitnesses": "log witness list", "addWitness": "log witness add", "removeWitness": "log witness remove",
     "setQuorum": "log witness set-quorum",
+    "listPrincipals": "access list", "getPrincipal": "access show", "addPrincipal": "access add", "grantRole": "access grant", "revokeGrant": "access revoke",
+    "listRoles": "access role list", "setRole": "access role set", "removeRole": "access role remove",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
     "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",
@@ -156,7 +158,7 @@ COMMANDS = {
 }  # fmt: skip
 
 # Operations that several commands share, or whose command is named after one thing that they do.
-SHARED = {"updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
+SHARED = {"updatePrincipal", "updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
 
 # What other summaries begin with.
 VERBS = {

@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from pinledger import from_now, host_body, in_threads, pin_hex, pin_of, unhurried
+from pinledger import EVERYTHING, from_now, host_body, in_threads, pin_hex, pin_of, unhurried
 
 APP = "com.example.writes"
 HOST = "api.example.com"
@@ -167,7 +167,7 @@ def test_every_kind_of_change_can_be_rehearsed(api, unchanged):
         ("PUT", f"{hosts}/{HOST}/kill-switch?dry_run=true", {"expires_at": from_now(hours=1), "reason": "why"}),
         ("PATCH", "/v1/fleet?dry_run=true", {"issuer": "rehearsed.example.com"}),
         ("POST", "/v1/keys?dry_run=true", {}),
-        ("POST", "/v1/tokens?dry_run=true", {"name": "rehearsed"}),
+        ("POST", "/v1/tokens?dry_run=true", {"grants": EVERYTHING, "name": "rehearsed"}),
     ]:
         answer = api.request(method, target, body)
         assert answer.status == 200, f"{method} {target}: {answer}"
@@ -178,11 +178,11 @@ def test_every_kind_of_change_can_be_rehearsed(api, unchanged):
 
 def test_a_token_is_shown_once_works_expires_and_is_revoked(api):
     key = {"Idempotency-Key": "a token"}
-    made = api.post("/v1/tokens", {"name": "pipeline", "reason": "for the build"}, **key)
+    made = api.post("/v1/tokens", {"grants": EVERYTHING, "name": "pipeline", "reason": "for the build"}, **key)
     assert made.status == 201
     token, identifier = made.json["token"], made.json["token_id"]
     assert api.request("GET", "/v1/whoami", token=token).json["token"]["token_id"] == identifier
-    again = api.post("/v1/tokens", {"name": "pipeline", "reason": "for the build"}, **key)
+    again = api.post("/v1/tokens", {"grants": EVERYTHING, "name": "pipeline", "reason": "for the build"}, **key)
     assert again.status == 201 and again["Idempotency-Replayed"] == "true"
     assert "token" not in again.json
     assert token.encode() not in api.get("/v1/tokens").body + api.get("/v1/history").body
@@ -194,7 +194,7 @@ def test_a_token_is_shown_once_works_expires_and_is_revoked(api):
     assert (twice.status, twice.json["type"]) == (409, "/problems/token_revoked")
 
     seconds = unhurried(2)
-    short = api.post("/v1/tokens", {"name": "short", "expires_at": from_now(seconds=seconds)}).json["token"]
+    short = api.post("/v1/tokens", {"grants": EVERYTHING, "name": "short", "expires_at": from_now(seconds=seconds)}).json["token"]
     assert api.request("GET", "/v1/whoami", token=short).status == 200
     time.sleep(seconds + 0.1)
     over = api.request("GET", "/v1/whoami", token=short)

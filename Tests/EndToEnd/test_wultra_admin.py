@@ -17,7 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from deployed import HOST, Identity, ask, declare, make_app
-from pinledger import Server, in_threads, within
+from pinledger import EVERYTHING, Server, in_threads, within
 from tls_server import TLSServer
 
 NUMBERS = itertools.count()
@@ -289,7 +289,7 @@ def test_a_request_without_a_token_as_password_is_refused(server, unchanged, aut
 
 
 def test_any_user_name_will_do_and_a_revoked_token_will_not(api, server, app):
-    made = api.must("POST", "/v1/tokens", {"name": "old scripts"}).json
+    made = api.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "old scripts"}).json
     for user in ("admin", "", "jürgen", "a b"):
         assert Script(server.port, made["token"], user).get(f"/apps/{app}")["name"] == app
     script = Script(server.port, made["token"])

@@ -29,7 +29,7 @@ struct HistoryTests {
         let start = clock.now
         try await TestNode.run(on: database, .with { $0.clock = { clock.now } }) { node in
             let apps = [try Sample.app(), try Sample.app()]
-            let other = Actor(kind: .token, id: "other", name: "Other")
+            let other = Actor(kind: .local, id: "other", name: "Other")
             for app in apps { _ = try await node.writer.execute(try Sample.create(app, hosts: 1)) }
             for number in 0..<30 {
                 clock.advance(seconds: 10)
@@ -56,10 +56,11 @@ struct HistoryTests {
             add({ $0.types = [renamed] }, { $0.event.type == renamed })
             add({ $0.types = [renamed, all[0].event.type] }, { [renamed, all[0].event.type].contains($0.event.type) })
             add({ $0.types = ["Nothing"] }, { _ in false })
-            add({ $0.actorID = "other" }, { $0.origin.actor.id == "other" })
+            add({ $0.actorIDs = ["other"] }, { $0.origin.actor.id == "other" })
+            add({ $0.actorIDs = ["other", "nobody"] }, { $0.origin.actor.id == "other" })
             add({ ($0.since, $0.until) = (low, high) }, { low <= $0.time && $0.time < high })
             add(
-                { ($0.stream, $0.actorID, $0.since) = (.app(apps[1]), "other", low) },
+                { ($0.stream, $0.actorIDs, $0.since) = (.app(apps[1]), ["other"], low) },
                 { $0.stream == .app(apps[1]) && $0.origin.actor.id == "other" && low <= $0.time }
             )
             for (filter, passes) in filters {
@@ -146,8 +147,8 @@ struct HistoryTests {
             ("\(prefix)_stream", filter { $0.stream = stream }, nil, true),
             ("\(prefix)_stream", filter { $0.stream = stream }, 10_000, false),
             ("\(prefix)_type_idx", filter { $0.types = ["Rare"] }, nil, false),
-            ("\(prefix)_actor_id_position_idx", filter { $0.actorID = "rare" }, nil, false),
-            ("\(prefix)_actor_id_position_idx", filter { $0.actorID = "rare" }, 10_000, true),
+            ("\(prefix)_actor_id_position_idx", filter { $0.actorIDs = ["rare"] }, nil, false),
+            ("\(prefix)_actor_id_position_idx", filter { $0.actorIDs = ["rare"] }, 10_000, true),
         ]
         for (index, filter, boundary, ascending) in cases {
             let before = try await Self.usage(database)

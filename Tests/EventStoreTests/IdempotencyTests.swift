@@ -89,7 +89,7 @@ struct IdempotencyTests {
             let app = try Sample.app()
             _ = try await node.writer.execute(try Sample.create(app))
             let actors = [
-                Actor(kind: .token, id: "a", name: "A"), Actor(kind: .token, id: "b", name: "B"),
+                Actor(kind: .local, id: "a", name: "A"), Actor(kind: .local, id: "b", name: "B"),
                 Actor(kind: .local, id: "a", name: "A"),
             ]
             for (number, actor) in actors.enumerated() {

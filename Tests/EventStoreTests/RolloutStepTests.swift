@@ -23,10 +23,10 @@ struct RolloutStepTests {
             func request(_ commands: [AppCommand], _ actor: Actor, at version: Int64?) throws -> CommandRequest {
                 CommandRequest(
                     command: .app(app, commands),
-                    origin: Origin(actor: actor, reason: try Reason("test"), isForced: actor.kind == .token),
+                    origin: Origin(actor: actor, reason: try Reason("test"), isForced: actor.kind == .local),
                     expectedVersion: version, digest: [UInt8](repeating: 0, count: 32))
             }
-            let person = Actor(kind: .token, id: "tok_1", name: "Ann")
+            let person = Actor(kind: .local, id: "tok_1", name: "Ann")
             _ = try await nodes[0].writer.execute(try request(prepared, person, at: nil))
             for step in 1...10 {
                 let approval = try request([.rollout(pattern, .advance(step: step))], person, at: nil)

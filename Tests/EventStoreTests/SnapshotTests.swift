@@ -14,10 +14,17 @@ struct SnapshotTests {
         _ = try await node.writer.execute(try Sample.create(app, hosts: 5))
         _ = try await node.writer.execute(try Sample.create(try Sample.app(), hosts: 1))
         _ = try await node.writer.execute(try Sample.request(.fleet(.setIssuer("test"))))
-        let token = AccessCommand.issueToken(
-            id: "t1", name: "Token", digest: sha256([1]), expiresAt: Timestamp.wall.adding(seconds: 3600)
-        )
-        _ = try await node.writer.execute(try Sample.request(.access(token)))
+        let terms = AccessToken.Terms(kind: .general, grants: [.everywhere(.editor)], principal: "prn_1")
+        let changes: [AccessCommand] = [
+            .addPrincipal(id: "prn_1", .person, name: "Ada"),
+            .grantRole(id: "grt_1", principal: "prn_1", .everywhere(.auditor)),
+            .defineRole(try RoleName("reader"), [.readApps, .readHistory]),
+            .issueToken(
+                NewToken(
+                    id: "t1", name: "Token", digest: sha256([1]), expiresAt: Timestamp.wall.adding(seconds: 3600),
+                    terms: terms)),
+        ]
+        for change in changes { _ = try await node.writer.execute(try Sample.request(.access(change))) }
         _ = try await node.writer.execute(try Sample.request(.keys(.create(kid: "k1", publicKey: sha256([2])))))
         let pattern = try Sample.host("h0.example.com")
         let expiry = Timestamp.wall.adding(seconds: 3600)

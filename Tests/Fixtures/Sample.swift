@@ -6,7 +6,7 @@ import Synchronization
 
 /// Values that tests are made of.
 package enum Sample {
-    package static let actor = Actor(kind: .token, id: "tester", name: "Tester")
+    package static let actor = Actor(kind: .local, id: "tester", name: "Tester")
 
     /// An app nobody else has.
     package static func app() throws -> AppID {

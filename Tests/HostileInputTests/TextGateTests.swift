@@ -77,7 +77,7 @@ import Testing
             "a channel's name, and a payload that is dropped unless it is ASCII"
         ),
         ("Postgres/Libpq/LibpqSession.swift", 1, "a message of the server's, which is shown alone"),
-        ("Probing/Addresses/IPAddress.swift", 1, "an address as inet_ntop spells it"),
+        ("Addresses/IPAddress.swift", 1, "an address as inet_ntop spells it"),
         ("Probing/Addresses/SystemLookUp.swift", 1, "a message of the system's"),
         ("Probing/TLS/Handshake.swift", 5, "words of OpenSSL's, and a protocol's name of 255 bytes"),
         ("Probing/TLS/OpenSSLError.swift", 1, "a message of OpenSSL's"),

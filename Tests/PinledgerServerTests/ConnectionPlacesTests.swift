@@ -1,3 +1,4 @@
+import Addresses
 import NIOCore
 import NIOEmbedded
 import Probing

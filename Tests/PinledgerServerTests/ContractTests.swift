@@ -116,7 +116,7 @@ import Yams
             let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
             let security = operation["security"] as? [[String: Any]] ?? general
             let needsToken = !security.isEmpty && !security.contains { $0.isEmpty }
-            #expect(needsToken == (route.access == .token), "\(route.operationID)")
+            #expect(needsToken == route.access.needsToken, "\(route.operationID)")
         }
     }
 
@@ -134,17 +134,40 @@ import Yams
     /// A node that started on a damaged ledger cannot tell whether a token is valid, whatever is asked of it.
     @Test func `operations behind a token say that a node may be halted`() throws {
         let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
-        for route in ExampleServer.routes.all where route.access == .token {
+        for route in ExampleServer.routes.all where route.access.needsToken {
             let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
             let responses = try #require(operation["responses"] as? [String: Any])
             #expect(responses["503"] != nil, "\(route.operationID)")
         }
     }
 
+    @Test func `the contract names the permission of every operation, and where it must be held`() throws {
+        let paths = try #require(try Self.contract()["paths"] as? [String: [String: Any]])
+        for route in ExampleServer.routes.all {
+            let operation = try #require(paths[route.path]?[route.method.rawValue.lowercased()] as? [String: Any])
+            #expect(
+                operation["x-permission"] as? String == route.access.permission?.rawValue, "\(route.operationID)")
+            let place: String? =
+                switch route.access {
+                case .everybody, .optionalToken, .anyToken: nil
+                case .app: "app"
+                case .somewhere: "any_app"
+                case .everywhere, .log: "everywhere"
+                }
+            #expect(operation["x-permission-on"] as? String == place, "\(route.operationID)")
+        }
+    }
+
+    @Test func `the contract names every permission, and no other`() throws {
+        let components = try #require(try Self.contract()["components"] as? [String: Any])
+        let schemas = try #require(components["schemas"] as? [String: [String: Any]])
+        #expect(schemas["Permission"]?["enum"] as? [String] == Permission.allCases.map(\.rawValue))
+    }
+
     @Test func `operations that draw a new value for every request take no plan`() throws {
         let drawing: Set = [
             "createWebhook", "rotateWebhookSecret", "createToken", "createKey", "createTelemetryKey", "setClientKey",
-            "createCalendarFeed", "openLog", "addLogKey",
+            "createCalendarFeed", "openLog", "addLogKey", "addPrincipal", "grantRole",
         ]
         for route in ExampleServer.routes.all where route.query.contains("dry_run") {
             #expect(route.query.contains("plan_hash") != drawing.contains(route.operationID), "\(route.operationID)")

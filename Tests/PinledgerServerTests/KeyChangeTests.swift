@@ -17,7 +17,7 @@ import Testing
             headerFields: [.contentType: "application/json"])
         return Exchange(
             request: Request(head: head, body: RequestBody(buffer: ByteBuffer(string: body))), requestID: "1",
-            parameters: [:], query: [:], foreignQuery: [], principal: nil, isOperators: false,
+            parameters: [:], query: [:], foreignQuery: [], actor: nil, rights: .nothing, isOperators: false,
             bodyLimit: 1 << 20, peer: nil)
     }
 

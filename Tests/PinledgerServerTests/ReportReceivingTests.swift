@@ -1,3 +1,4 @@
+import Addresses
 import CZlib
 import Probing
 import Testing

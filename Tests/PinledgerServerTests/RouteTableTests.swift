@@ -111,7 +111,7 @@ import Testing
         let client = ExampleServer.routes.table([.client])
         let admin = ExampleServer.routes.table([.admin])
         #expect(!client.routes.contains { $0.path.hasPrefix("/v1") })
-        #expect(!client.routes.contains { $0.access == .token })
+        #expect(!client.routes.contains { $0.access.needsToken })
         #expect(!admin.routes.contains { $0.path.hasPrefix("/client/") })
         let compat = admin.routes.filter { $0.path.hasPrefix("/compat/") }
         #expect(!compat.isEmpty && compat.allSatisfy { $0.path.hasPrefix("/compat/wultra/admin/") })
@@ -121,7 +121,7 @@ import Testing
     @Test func `every route for operators takes a token, and no other does`() {
         for route in ExampleServer.routes.all {
             let isForOperators = ["/v1/", "/compat/wultra/admin/"].contains { route.path.hasPrefix($0) }
-            #expect((route.access == .token) == isForOperators, "\(route.operationID)")
+            #expect(route.access.needsToken == isForOperators, "\(route.operationID)")
             #expect((route.access == .log) == route.path.hasPrefix("/log/"), "\(route.operationID)")
         }
     }

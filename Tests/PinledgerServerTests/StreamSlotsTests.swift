@@ -1,3 +1,4 @@
+import Addresses
 import Concurrency
 import NIOCore
 import Probing

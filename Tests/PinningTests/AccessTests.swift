@@ -6,7 +6,7 @@ import Testing
     static let hour = noon.adding(seconds: 3600)
     static let limit = noon.adding(seconds: 366 * 86_400)
     static let digest = sha256([1])
-    static let issue = AccessCommand.issueToken(id: "tok_1", name: "CI", digest: digest, expiresAt: hour)
+    static let issue = AccessCommand.issueToken(newToken("tok_1"))
 
     private func issued() throws -> Access {
         var access = Access()
@@ -16,10 +16,7 @@ import Testing
 
     @Test func `an issued token is known by id and by digest`() throws {
         let access = try self.issued()
-        #expect(
-            try Access().decide(Self.issue, in: context())
-                == [.tokenIssued(id: "tok_1", name: "CI", digest: Self.digest, expiresAt: Self.hour)]
-        )
+        #expect(try Access().decide(Self.issue, in: context()) == [.tokenIssued(newToken("tok_1"))])
         let token = try #require(access.tokens["tok_1"])
         #expect(access.idByDigest == [Self.digest: "tok_1"] && access.version == 1)
         #expect(token.name == "CI" && token.createdAt == noon && token.revokedAt == nil)
@@ -30,18 +27,16 @@ import Testing
     @Test func `no two tokens have one id or one digest`() throws {
         let access = try self.issued()
         #expect(throws: Refusal.tokenExists("tok_1")) {
-            try access.decide(
-                .issueToken(id: "tok_1", name: "x", digest: sha256([2]), expiresAt: Self.hour), in: context())
+            try access.decide(.issueToken(newToken("tok_1", digest: sha256([2]))), in: context())
         }
         #expect(throws: Refusal.tokenExists("tok_2")) {
-            try access.decide(
-                .issueToken(id: "tok_2", name: "x", digest: Self.digest, expiresAt: Self.hour), in: context())
+            try access.decide(.issueToken(newToken("tok_2")), in: context())
         }
     }
 
     @Test func `tokens have an end, within a year`() throws {
         func issue(until end: Timestamp) -> AccessCommand {
-            .issueToken(id: "tok_2", name: "x", digest: sha256([2]), expiresAt: end)
+            .issueToken(newToken("tok_2", digest: sha256([2]), until: end))
         }
         let access = Access()
         let insisting = context("w", isForced: true)
@@ -63,8 +58,7 @@ import Testing
         #expect(throws: Refusal.tokenRevoked("tok_1")) { try access.decide(.revokeToken(id: "tok_1"), in: context()) }
         #expect(throws: Refusal.tokenUnknown("tok_9")) { try access.decide(.revokeToken(id: "tok_9"), in: context()) }
         #expect(throws: Refusal.tokenExists("tok_3")) {
-            try access.decide(
-                .issueToken(id: "tok_3", name: "x", digest: Self.digest, expiresAt: Self.hour), in: context())
+            try access.decide(.issueToken(newToken("tok_3")), in: context())
         }
     }
 
@@ -72,7 +66,69 @@ import Testing
         let token = try #require(try self.issued().tokens["tok_1"])
         #expect(
             token.json.canonicalText
-                == #"{"created_at":"2026-01-31T12:00:00Z","expires_at":"2026-01-31T13:00:00Z","name":"CI","token_id":"tok_1"}"#
+                == #"{"created_at":"2026-01-31T12:00:00Z","expires_at":"2026-01-31T13:00:00Z","grants":[{"apps":["*"],"role":"admin"}],"kind":"general","name":"CI","token_id":"tok_1","unscoped":false}"#
         )
+    }
+
+    @Test func `a token from before there were roles may do everything, and is marked`() throws {
+        let old = try #require(examples["TokenIssued"])
+        #expect(old.event.schema == 1 && old.json["schema"] == 1)
+        var access = Access()
+        access.evolve(
+            try #require(try Entry(bytes: old.bytes).event.ofAccess), at: noon)
+        let token = try #require(access.tokens["tok_1"])
+        #expect(token.isUnscoped && token.json["unscoped"] == true)
+        let rights = access.rights(of: token, at: noon)
+        #expect(Permission.allCases.allSatisfy { rights.allowsEverywhere($0) })
+        // What is issued now always says what it may do.
+        #expect(throws: Refusal.grantTooWide(.everywhere(.admin))) {
+            try access.decide(
+                .issueToken(
+                    NewToken(id: "tok_2", name: "x", digest: sha256([9]), expiresAt: Self.hour, terms: nil)),
+                in: context())
+        }
+    }
+
+    @Test func `a calendar feed from before there were roles opens nothing else`() throws {
+        var access = Access()
+        access.evolve(
+            .tokenIssued(
+                NewToken(
+                    id: "cal_1", name: "calendar feed of com.example.shop: phone", digest: Self.digest,
+                    expiresAt: Self.hour, terms: nil)), at: noon)
+        let feed = try #require(access.tokens["cal_1"])
+        #expect(feed.kind == .calendar && !feed.isUnscoped && feed.feed == shop)
+        #expect(access.rights(of: feed, at: noon) == .nothing)
+        // The manager of its app may revoke it.
+        #expect(access.apps(of: feed) == [.one(shop)])
+    }
+
+    @Test func `an event in a form that no program has recorded needs a later one`() throws {
+        let entry = try #require(examples["TokenIssued.granted"])
+        #expect(entry.event.schema == 2)
+        var members = try #require(try JSON(parsing: entry.bytes).objectValue)
+        members["schema"] = 3
+        let bytes = JSON.object(members).canonicalBytes
+        #expect(LaterProgram(unread: bytes) == .schema(3, type: "TokenIssued"))
+        #expect(throws: JSONDefect.self) { try Entry(bytes: bytes) }
+        // The members of one form in another are a defect, and not a later form.
+        members["schema"] = 1
+        #expect(throws: JSONDefect.self) { try Entry(bytes: JSON.object(members).canonicalBytes) }
+        #expect(LaterProgram(unread: JSON.object(members).canonicalBytes) == nil)
+    }
+
+    @Test func `a token says what it may do`() throws {
+        let entry = try #require(examples["TokenIssued.own"])
+        var members = try #require(try JSON(parsing: entry.bytes).objectValue)
+        var data = try #require(members["data"]?.objectValue)
+        data["principal_id"] = nil
+        members["data"] = .object(data)
+        #expect(throws: JSONDefect.self) { try Entry(bytes: JSON.object(members).canonicalBytes) }
+    }
+}
+
+extension Event {
+    fileprivate var ofAccess: AccessEvent? {
+        if case .access(let event) = self { event } else { nil }
     }
 }

@@ -42,7 +42,8 @@ import Testing
             let text = try String(contentsOf: sources.appending(path: file), encoding: .utf8)
             declared += text.matches(of: /EventDeclaration\(\s*"(\w+)"/).map { String($0.1) }
         }
-        #expect(declared.sorted() == Event.types)
+        // A type has a declaration for each of its forms.
+        #expect(Set(declared).sorted() == Event.types)
     }
 
     @Test(arguments: GoldenEvents.lines)

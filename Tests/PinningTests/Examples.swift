@@ -52,7 +52,11 @@ let examples: [String: Entry] = {
         ("SigningKeyCreated", .keys, .keys(.signingKeyCreated(kid: "kid-1", publicKey: sha256([1])))),
         ("SigningKeyActivated", .keys, .keys(.signingKeyActivated(kid: "kid-1"))),
         ("SigningKeyRetired", .keys, .keys(.signingKeyRetired(kid: "kid-1"))),
-        ("TokenIssued", .access, .access(.tokenIssued(id: "tok_1", name: "CI", digest: sha256([2]), expiresAt: end))),
+        (
+            "TokenIssued", .access,
+            .access(
+                .tokenIssued(NewToken(id: "tok_1", name: "CI", digest: sha256([2]), expiresAt: end, terms: nil)))
+        ),
         ("TokenRevoked", .access, .access(.tokenRevoked(id: "tok_1"))),
     ]
     let facts = KeyFacts(
@@ -245,4 +249,5 @@ let examples: [String: Entry] = {
             return (name, entry)
         }
     ).merging(webhookExamples) { _, new in new }.merging(telemetryExamples) { _, new in new }
+        .merging(accessExamples) { _, new in new }
 }()

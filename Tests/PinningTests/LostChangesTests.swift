@@ -15,7 +15,10 @@ import Testing
                     .create(displayName: "Shop"),
                     .addHost(api, includesSubdomains: false, mode: .off, pins: [new(1), new(2, .backup)]),
                 ]),
-            .access(.issueToken(id: "tok_1", name: "CI", digest: sha256([1]), expiresAt: noon.adding(seconds: 86_400))),
+            .access(.issueToken(newToken("tok_1", until: noon.adding(seconds: 86_400)))),
+            .access(.addPrincipal(id: "prn_1", .person, name: "Ada")),
+            .access(.grantRole(id: "grt_1", principal: "prn_1", .everywhere(.editor))),
+            .access(.defineRole(roleName("own"), [.readApps, .changeApps])),
             .keys(.create(kid: "a", publicKey: sha256([1]))), .keys(.create(kid: "b", publicKey: sha256([2]))),
             .keys(.activate(kid: "b")), .telemetryKey(shop, .add(id: "tlk_1", note: nil)),
         ]
@@ -55,6 +58,14 @@ import Testing
             ),
             (app, .app(.pinRevoked(api, .baseline, pin(1))), .app(shop, [.revokePin(api, .baseline, pin(1))])),
             (.access, .access(.tokenRevoked(id: "tok_1")), .access(.revokeToken(id: "tok_1"))),
+            (.access, .access(.principalSuspended(id: "prn_1")), .access(.suspendPrincipal(id: "prn_1"))),
+            (
+                .access, .access(.grantRevoked(id: "grt_1", principal: "prn_1")), .access(.revokeGrant(id: "grt_1"))
+            ),
+            (
+                .access, .access(.roleDefined(roleName("own"), [.readApps])),
+                .access(.defineRole(roleName("own"), [.readApps]))
+            ),
             (.keys, .keys(.signingKeyRetired(kid: "a")), .keys(.retire(kid: "a"))),
             (.watch(shop), .watch(.telemetryKeyRetired(id: "tlk_1")), .telemetryKey(shop, .retire(id: "tlk_1"))),
         ]
@@ -88,7 +99,11 @@ import Testing
             (.app(shop), .app(.killSwitchEngaged(host("lost.example.com"), expiresAt: self.end))),
             (.app(shop), .app(.pinRevoked(api, .candidate, pin(1)))),
             (.app(shop), .app(.pinRevoked(api, .baseline, pin(7)))),
-            (.access, .access(.tokenRevoked(id: "tok_lost"))), (.keys, .keys(.signingKeyRetired(kid: "lost"))),
+            (.access, .access(.tokenRevoked(id: "tok_lost"))),
+            (.access, .access(.grantRevoked(id: "grt_lost", principal: "prn_1"))),
+            (.access, .access(.principalSuspended(id: "prn_lost"))), (.access, .access(.roleRemoved(roleName("lost")))),
+            (.access, .access(.roleDefined(roleName("own"), Set(Permission.allCases)))),
+            (.keys, .keys(.signingKeyRetired(kid: "lost"))),
             (.watch(shop), .watch(.telemetryKeyRetired(id: "tlk_lost"))), (.log, .log(.logKeyRetired(kid: "lost"))),
             (.app(shop), .app(.appRenamed(displayName: "Store"))),
         ]

@@ -165,6 +165,56 @@ struct RandomLedger {
         }
     }
 
+    private mutating func grant() -> Grant {
+        Grant(
+            role: self.generator.pick([RoleName(.editor), RoleName(.admin), roleName("own")]),
+            apps: [self.generator.pick([.all, .one(shop), pattern("com.example.*")])],
+            hosts: self.maybe([self.host()]), expiresAt: self.maybe(self.later()))
+    }
+
+    private mutating func token(_ terms: AccessToken.Terms?) -> NewToken {
+        NewToken(
+            id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later(), terms: terms)
+    }
+
+    private mutating func terms() -> AccessToken.Terms {
+        let principal = self.maybe(self.key())
+        return AccessToken.Terms(
+            kind: self.generator.pick(AccessToken.Kind.allCases),
+            grants: principal == nil || self.flag() ? [self.grant()] : nil, principal: principal,
+            networks: self.flag() ? [network("10.0.0.0/8")] : [])
+    }
+
+    private mutating func accessCommand() -> AccessCommand {
+        switch Int.random(in: 0..<12, using: &self.generator) {
+        case 0, 1: .issueToken(self.token(self.terms()))
+        case 2: .revokeToken(id: self.key())
+        case 3: .defineRole(roleName("own"), [self.generator.pick(Permission.allCases)])
+        case 4: .removeRole(roleName("own"))
+        case 5, 6: .addPrincipal(id: self.key(), self.generator.pick(Principal.Kind.allCases), name: self.text())
+        case 7: .renamePrincipal(id: self.key(), name: self.text())
+        case 8: .suspendPrincipal(id: self.key())
+        case 9: .reinstatePrincipal(id: self.key())
+        case 10: .grantRole(id: self.key(), principal: self.key(), self.grant())
+        default: .revokeGrant(id: self.key())
+        }
+    }
+
+    private mutating func accessEvent() -> AccessEvent {
+        switch Int.random(in: 0..<11, using: &self.generator) {
+        case 0: .tokenIssued(self.token(nil))
+        case 1, 2: .tokenIssued(self.token(self.terms()))
+        case 3: .roleDefined(roleName("own"), [self.generator.pick(Permission.allCases)])
+        case 4: .roleRemoved(roleName("own"))
+        case 5: .principalAdded(id: self.key(), self.generator.pick(Principal.Kind.allCases), name: self.text())
+        case 6: .principalRenamed(id: self.key(), name: self.text())
+        case 7: .principalSuspended(id: self.key())
+        case 8: .principalReinstated(id: self.key())
+        case 9: .roleGranted(id: self.key(), principal: self.key(), self.grant())
+        default: .grantRevoked(id: self.key(), principal: self.key())
+        }
+    }
+
     mutating func command() -> Command {
         switch Int.random(in: 0..<15, using: &self.generator) {
         case 12, 13: .webhooks(self.webhookCommand())
@@ -175,11 +225,7 @@ struct RandomLedger {
         case 1: .fleet(.setIssuer(self.generator.pick(["pinledger", "pins.example.com"])))
         case 2: .keys(.create(kid: self.key(), publicKey: sha256([UInt8.random(in: 0...9, using: &self.generator)])))
         case 3: .keys(self.flag() ? .activate(kid: self.key()) : .retire(kid: self.key()))
-        case 4:
-            .access(
-                .issueToken(id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later())
-            )
-        case 5: .access(.revokeToken(id: self.key()))
+        case 4, 5: .access(self.accessCommand())
         default:
             .app(
                 self.generator.pick(self.apps),
@@ -256,10 +302,7 @@ struct RandomLedger {
         case 26: .keys(.signingKeyCreated(kid: self.key(), publicKey: sha256([1])))
         case 27: .keys(.signingKeyActivated(kid: self.key()))
         case 28: .keys(.signingKeyRetired(kid: self.key()))
-        case 29:
-            .access(
-                .tokenIssued(
-                    id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later()))
+        case 29: .access(self.accessEvent())
         default: .access(.tokenRevoked(id: self.key()))
         }
     }

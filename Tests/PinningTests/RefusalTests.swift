@@ -55,6 +55,22 @@ import Testing
         case .keyInUse: .keyInUse
         case .keyStillTrusted: .keyStillTrusted
         case .keyRetired: .keyRetired
+        case .permissionMissing: .permissionMissing
+        case .grantTooWide: .grantTooWide
+        case .networksTooWide: .networksTooWide
+        case .roleUnknown: .roleUnknown
+        case .roleFixed: .roleFixed
+        case .roleInUse: .roleInUse
+        case .tooManyRoles: .tooManyRoles
+        case .principalExists: .principalExists
+        case .principalUnknown: .principalUnknown
+        case .principalSuspended: .principalSuspended
+        case .tooManyPrincipals: .tooManyPrincipals
+        case .grantExists: .grantExists
+        case .grantUnknown: .grantUnknown
+        case .tooManyGrants: .tooManyGrants
+        case .tooManyPatterns: .tooManyPatterns
+        case .tooManyTokens: .tooManyTokens
         case .tokenExists: .tokenExists
         case .tokenUnknown: .tokenUnknown
         case .tokenRevoked: .tokenRevoked
@@ -91,6 +107,9 @@ import Testing
     private enum Name: CaseIterable {
         case appExists, appUnknown, hostExists, hostUnknown, publicSuffix, tooManyHosts, documentTooLarge
         case pinExists, pinUnknown, pinNotStaged, pinNotInUse, pinRevoked, pinPlaceholder, tooManyPins, tooFewPins
+        case permissionMissing, grantTooWide, networksTooWide, roleUnknown, roleFixed, roleInUse, tooManyRoles
+        case principalExists, principalUnknown, principalSuspended, tooManyPrincipals, grantExists, grantUnknown
+        case tooManyGrants, tooManyPatterns, tooManyTokens
         case noBackupPin, lastBackupPin, baselineIsBuiltin, candidateExists, candidateMissing
         case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged, tooManyKillSwitches
         case keyExists, keyUnknown, keyNotAnnounced, keyTooYoung, keyInUse, keyStillTrusted, keyRetired
@@ -142,8 +161,7 @@ import Testing
         let spare = Command.keys(.create(kid: "b", publicKey: sha256([2])))
         let activate = Command.keys(.activate(kid: "b"))
         let retire = Command.keys(.retire(kid: "a"))
-        let issue = Command.access(
-            .issueToken(id: "t", name: "t", digest: sha256([1]), expiresAt: noon.adding(seconds: 9)))
+        let issue = Command.access(.issueToken(newToken("t", until: noon.adding(seconds: 9))))
         let revoke = Command.access(.revokeToken(id: "t"))
         let settings = WebhookSettings(url: webhookURL("https://hooks.example.com/"))
         let hooks = (0...50).map { Command.webhooks(.create(id: "whk_\($0)", settings, secretID: "whs_\($0)")) }
@@ -201,6 +219,13 @@ import Testing
                 .app(shop, [inFirebase])
             ),
         ]
+        for (commands, command) in AccessDecisionTests.refused {
+            let refusal = try #require(
+                try self.refusal(of: .access(command), after: commands.map { .access($0) }, in: context()), "\(command)"
+            )
+            seen.insert(self.name(refusal))
+        }
+        for (_, _, refusal) in AccessDecisionTests.tooWide { seen.insert(self.name(refusal)) }
         // Of all events, none needs a higher level than the first: here the ledger is at an even lower one.
         var early = LedgerState()
         early.fleet.featureLevel = 0

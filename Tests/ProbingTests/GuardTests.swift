@@ -1,3 +1,4 @@
+import Addresses
 import Dispatch
 import Fixtures
 import Glibc

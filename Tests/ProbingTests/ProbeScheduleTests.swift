@@ -1,3 +1,4 @@
+import Addresses
 import PinWire
 import Probing
 import Testing

@@ -14,7 +14,7 @@ from ledger import Ledger
 from load import Acknowledged, Samples, Writers, mixed_commands
 from node import Node
 from order import Subscriber
-from pinledger import API, from_now
+from pinledger import API, EVERYTHING, from_now
 from report import Experiment, Impossible, Measurement
 from stage import Stage
 
@@ -96,7 +96,7 @@ def order_by_position(stage: Stage) -> Measurement:
     nodes = [stage.node(ledger, environment=clock.environment) for clock in clocks]
     apps = stage.apps(nodes[0], 6)
     *busy, quiet = apps
-    short_lived = nodes[0].api.must("POST", "/v1/tokens", {"name": "short-lived", "expires_at": from_now(seconds=3)}).json
+    short_lived = nodes[0].api.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "short-lived", "expires_at": from_now(seconds=3)}).json
     nodes[1].wait_for_documents(apps)
     nodes[1].wait_for_position(nodes[0].position())
     start = nodes[0].position()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pinledger import Answer, host_body, pin_of
+from pinledger import EVERYTHING, Answer, host_body, pin_of
 from report import percentile
 
 TROUBLE = (OSError, http.client.HTTPException)
@@ -235,7 +235,7 @@ def token_commands(clients: int, count: int, prefix: str = "") -> list[list[Comm
     """Commands that may be carried out any number of times, and leave a trace each time: new tokens, named like the key."""
     return [
         [
-            Command(key, "POST", "/v1/tokens", {"name": key})
+            Command(key, "POST", "/v1/tokens", {"grants": EVERYTHING, "name": key})
             for key in (f"{prefix}client {client} command {number}" for number in range(count // clients))
         ]
         for client in range(clients)

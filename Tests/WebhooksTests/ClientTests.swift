@@ -1,3 +1,4 @@
+import Addresses
 import Fixtures
 import NIOCore
 import NIOHTTP1

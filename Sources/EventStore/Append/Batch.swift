@@ -93,17 +93,20 @@ struct Batch: Sendable {
     private mutating func take(
         _ request: CommandRequest
     ) throws(WriteFailure) -> (range: Range<Int>, findings: [Finding]) {
+        var context = self.context
+        context.reason = request.origin.reason
+        context.isForced = request.origin.isForced
+        context.actor = request.origin.actor.kind
+        context.commander = request.origin.actor
+        context.isImport = request.isImport
+        // First: a stream's version tells that it is there.
+        do { try self.after.state.authorize(request.command, in: context) } catch { throw .refused(error) }
         let stream = request.command.stream
         let version = self.after.state.version(of: stream)
         let epoch = self.after.state.fleet.epoch
         if let expected = request.expectedVersion, expected != version || request.expectedEpoch ?? epoch != epoch {
             throw .stale(stream, expected: expected, actual: version, epoch: epoch)
         }
-        var context = self.context
-        context.reason = request.origin.reason
-        context.isForced = request.origin.isForced
-        context.actor = request.origin.actor.kind
-        context.isImport = request.isImport
         let decision: Decision
         do { decision = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
         if let plan = request.expectedPlan {

@@ -222,8 +222,11 @@ package struct LedgerReader: Sendable {
     /// Which events a history shows.
     package struct Filter: Hashable, Sendable {
         package var stream: StreamID?
+        /// Streams that are left out.
+        package var hidden: [StreamID] = []
         package var types: [String] = []
-        package var actorID: String?
+        /// Ids of actors; none for all.
+        package var actorIDs: [String] = []
         package var since: Timestamp?
         package var until: Timestamp?
         /// Only events behind this position.
@@ -264,8 +267,16 @@ package struct LedgerReader: Sendable {
             conditions.append(condition.replacing("?", with: "$\(parameters.count)"))
         }
         if let stream = filter.stream { add("stream = ?", .text(stream.text)) }
+        if !filter.hidden.isEmpty { add("stream <> ALL(?)", .textArray(filter.hidden.map(\.text))) }
         if !filter.types.isEmpty { add("type = ANY(?)", .textArray(filter.types)) }
-        if let actor = filter.actorID { add("actor_id = ?", .text(actor)) }
+        if let actor = filter.actorIDs.first {
+            // An index gives one actor's events in order.
+            if filter.actorIDs.count == 1 {
+                add("actor_id = ?", .text(actor))
+            } else {
+                add("actor_id = ANY(?)", .textArray(filter.actorIDs))
+            }
+        }
         if let since = filter.since { add("position >= ?", .int64(try await self.position(at: since))) }
         if let until = filter.until { add("position < ?", .int64(try await self.position(at: until))) }
         if let after = filter.after { add("position > ?", .int64(after)) }

@@ -1,3 +1,4 @@
+import Addresses
 import NIOCore
 import Probing
 import Synchronization

@@ -16,7 +16,9 @@ struct Exchange: Sendable {
     /// without those that cannot be.
     let foreignQuery: [(name: String, value: String)]
     /// The caller; nil on public routes.
-    let principal: Actor?
+    let actor: Actor?
+    /// What the caller may do; nothing on public routes.
+    let rights: Rights
     /// Whether an operator asks: by a valid token, or on a listener only for operators.
     let isOperators: Bool
     /// The most bytes of a body.

@@ -207,9 +207,10 @@ extension Problem {
         case .keyStillTrusted(let kid, let until):
             self.init(.keyOverlap, "Documents signed by \(kid) may still be in use; it may be retired from \(until).")
         case .keyRetired(let kid): self.init(.keyState, "The key \(kid) is already retired.")
-        case .tokenExists(let id): self.init(.tokenExists, "The token \(id) already exists.")
-        case .tokenUnknown(let id): self.init(.tokenUnknown, "The token \(id) does not exist.")
-        case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is already revoked.")
+        case .permissionMissing, .grantTooWide, .networksTooWide, .roleUnknown, .roleFixed, .roleInUse, .tooManyRoles,
+            .principalExists, .principalUnknown, .principalSuspended, .tooManyPrincipals, .grantExists, .grantUnknown,
+            .tooManyGrants, .tooManyPatterns, .tooManyTokens, .tokenExists, .tokenUnknown, .tokenRevoked:
+            self.init(access: refusal)
         case .webhookExists(let id): self.init(.webhookExists, "The webhook \(id) already exists.")
         case .webhookUnknown(let id): self.init(.webhookUnknown, "The webhook \(id) does not exist.")
         case .logOpen(let origin): self.init(.logExists, "The log is open already, under the name \(origin).")
@@ -252,8 +253,9 @@ extension Problem {
             self.init(
                 .clientKey, "Answers to \(kind.rawValue) with these settings are not signed with \(algorithm.rawValue)."
             )
-        case .firebaseParameterTaken(let app, let parameter, let project):
-            let message = "is already used by \(app) in the Firebase project \(project)"
+        case .firebaseParameterTaken(_, let parameter, let project):
+            // The other app is not named: who asks may not see it.
+            let message = "is already used by another app in the Firebase project \(project)"
             self.init(
                 .invalidValue,
                 "The parameter \(parameter) \(message): give each app a `firebase_app` of its own, or another `parameter`.",

@@ -22,6 +22,8 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tokenMissing = "token_missing"
     case tokenMalformed = "token_malformed"
     case tokenInvalid = "token_invalid"
+    case permissionDenied = "permission_denied"
+    case grantTooWide = "grant_too_wide"
     case signatureInvalid = "signature_invalid"
 
     // Concurrency
@@ -81,6 +83,14 @@ enum ProblemType: String, CaseIterable, Sendable {
     case featureLevelTooLow = "feature_level_too_low"
     case featureLevelUnknown = "feature_level_unknown"
     case olderNodes = "older_nodes"
+    case roleUnknown = "role_unknown"
+    case roleFixed = "role_fixed"
+    case roleInUse = "role_in_use"
+    case principalExists = "principal_exists"
+    case principalUnknown = "principal_unknown"
+    case principalSuspended = "principal_suspended"
+    case grantExists = "grant_exists"
+    case grantUnknown = "grant_unknown"
     case tokenExists = "token_exists"
     case tokenUnknown = "token_unknown"
     case tokenRevoked = "token_revoked"
@@ -158,7 +168,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenMissing:
             (
                 .unauthorized, "A token is required",
-                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME`."
+                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME --role ROLE --app APP`."
             )
         case .tokenMalformed:
             (
@@ -167,8 +177,18 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .tokenInvalid:
             (
-                .unauthorized, "The token is invalid, expired or revoked",
-                "Ask an operator for a new token."
+                .unauthorized, "The token is not accepted",
+                "It is wrong, expired or revoked, comes from a network that it is not bound to, or belongs to a suspended principal: ask an administrator."
+            )
+        case .permissionDenied:
+            (
+                .forbidden, "Your token does not have the permission",
+                "See what your token may do with `pinledger whoami`, and ask an administrator for a role that has the permission (`pinledger access role list`)."
+            )
+        case .grantTooWide:
+            (
+                .forbidden, "You cannot give more than you have",
+                "Give a narrower role, fewer apps or a shorter time, or ask an administrator who holds what you want to give."
             )
         case .signatureInvalid:
             (
@@ -396,6 +416,27 @@ enum ProblemType: String, CaseIterable, Sendable {
                 .conflict, "Nodes with an earlier program run",
                 "Upgrade or stop these nodes first. A node that was killed is counted for another minute. `force` raises the level all the same: these nodes then pause."
             )
+        case .roleUnknown: (.notFound, "Role not found", "List the roles with `pinledger access role list`.")
+        case .roleFixed:
+            (
+                .conflict, "The role cannot be changed",
+                "Define a role of your own with `pinledger access role set NAME PERMISSION`."
+            )
+        case .roleInUse:
+            (
+                .conflict, "The role is in use",
+                "Revoke the grants and tokens that have it first; `pinledger access list` shows them."
+            )
+        case .principalExists: (.conflict, "The principal already exists", "Repeat the request.")
+        case .principalUnknown:
+            (.notFound, "Principal not found", "List the principals with `pinledger access list`.")
+        case .principalSuspended:
+            (
+                .conflict, "The principal is suspended",
+                "Reinstate it first (`pinledger access reinstate ID`), if that is right."
+            )
+        case .grantExists: (.conflict, "The grant already exists", "Repeat the request.")
+        case .grantUnknown: (.notFound, "Grant not found", "List the grants with `pinledger access list`.")
         case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")

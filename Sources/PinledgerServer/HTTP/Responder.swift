@@ -1,3 +1,4 @@
+import Addresses
 import ClientFormats
 import EventStore
 import HTTPTypes
@@ -6,14 +7,13 @@ import Logging
 import NIOCore
 import PinWire
 import Pinning
-import Probing
 import Signals
 
 /// Answers every request of one listener: looks the route up, authenticates the caller, reads the query, turns every
 /// error into a problem.
 struct Responder: HTTPResponder {
     let table: RouteTable
-    let authenticate: @Sendable (Request, _ acceptsPassword: Bool) throws(Problem) -> Actor
+    let authenticator: Authenticator
     let isLogPublic: @Sendable () -> Bool
     /// Why the node answers only requests that need no ledger; nil once it has read it.
     let unread: @Sendable () -> LedgerFault?
@@ -119,37 +119,69 @@ struct Responder: HTTPResponder {
         of request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
         _ query: Substring
     ) throws(Problem) -> Exchange {
-        let principal: Actor? =
-            switch route.access {
-            case .everybody: nil
-            case .optionalToken: try self.operatorIfTold(request)
-            case .log: try self.readerOfLog(request, route)
-            case .token: try self.authenticate(request, route.acceptsPassword)
-            }
-        try self.admit(request, context, route, isOperators: principal != nil)
+        let caller = try self.caller(of: request, context, route)
+        if let caller { try Self.authorize(caller, route, parameters, query) }
+        try self.admit(request, context, route, isOperators: caller != nil)
         return Exchange(
             request: request, requestID: context.id, parameters: parameters,
             query: route.isForeign ? [:] : try Self.query(query, of: route),
-            foreignQuery: route.isForeign ? URIDecoding.decodableParameters(query) : [], principal: principal,
-            isOperators: principal != nil || self.content == .admin, bodyLimit: route.bodyLimit, peer: context.peer
+            foreignQuery: route.isForeign ? URIDecoding.decodableParameters(query) : [], actor: caller?.actor,
+            rights: caller?.rights ?? .nothing,
+            isOperators: caller != nil || self.content == .admin, bodyLimit: route.bodyLimit, peer: context.peer
         )
     }
 
-    /// The caller, where a token is presented and accepted here. A node that cannot tell whether it is valid gives the
-    /// public answer.
-    private func operatorIfTold(_ request: Request) throws(Problem) -> Actor? {
-        guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
-        do { return try self.authenticate(request, false) } catch {
-            guard [.halted, .upgradeNeeded, .eventsUnsigned, .starting].contains(error.type) else { throw error }
-            return nil
+    private func caller(
+        of request: Request, _ context: ExchangeContext, _ route: Route
+    ) throws(Problem) -> Authenticator.Caller? {
+        func authenticate() throws(Problem) -> Authenticator.Caller {
+            try self.authenticator.caller(of: request, from: context.peer, acceptsPassword: route.acceptsPassword)
+        }
+        switch route.access {
+        case .everybody: return nil
+        case .optionalToken:
+            guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
+            // A node that cannot tell whether the token is valid gives the public answer.
+            do { return try authenticate() } catch {
+                guard [.halted, .upgradeNeeded, .eventsUnsigned, .starting].contains(error.type) else { throw error }
+                return nil
+            }
+        case .log:
+            // Clients' listeners take no operators' tokens.
+            if self.isLogPublic(), self.content == .client || request.headers[.authorization] == nil { return nil }
+            guard self.content != .client else { throw Problem(.notFound, "There is nothing at this path.") }
+            return try authenticate()
+        case .anyToken, .app, .somewhere, .everywhere: return try authenticate()
         }
     }
 
-    /// The reader of the log, where a token is needed or presented. Clients' listeners take no operators' tokens.
-    private func readerOfLog(_ request: Request, _ route: Route) throws(Problem) -> Actor? {
-        if self.isLogPublic(), self.content == .client || request.headers[.authorization] == nil { return nil }
-        guard self.content != .client else { throw Problem(.notFound, "There is nothing at this path.") }
-        return try self.authenticate(request, route.acceptsPassword)
+    /// Refuses a caller that does not hold the route's permission. What a change needs beyond it is asked where it is decided.
+    private static func authorize(
+        _ caller: Authenticator.Caller, _ route: Route, _ parameters: [String: String], _ query: Substring
+    ) throws(Problem) {
+        let rights = caller.rights
+        switch route.access {
+        case .everybody, .optionalToken, .anyToken: return
+        case .app(let permission):
+            // A text that is no app's id is refused by the handler, whose the rule is.
+            let text = parameters["app"] ?? URIDecoding.parameters(query)?.first { $0.name == "app" }?.value
+            guard let app = text.flatMap({ try? AppID($0) }) else { return }
+            // Hosts are known to the command.
+            guard !rights.allows(permission, on: app, hosts: []) else { return }
+            throw Problem(rights.sees(app) ? Refusal.permissionMissing(permission, .app(app)) : Refusal.appUnknown(app))
+        case .somewhere(let permission):
+            guard rights.allowsSomewhere(permission) else {
+                throw Problem(Refusal.permissionMissing(permission, .anyApp))
+            }
+        case .everywhere(let permission):
+            guard rights.allowsEverywhere(permission) else {
+                throw Problem(Refusal.permissionMissing(permission, .everywhere))
+            }
+        case .log:
+            guard rights.allowsEverywhere(.readLog) else {
+                throw Problem(Refusal.permissionMissing(.readLog, .everywhere))
+            }
+        }
     }
 
     /// Refuses requests without a place, and those that one network makes too often.
@@ -159,7 +191,7 @@ struct Responder: HTTPResponder {
         if let trial = self.places.trial(among: context.channels) {
             if isOperators {
                 self.places.confirm(trial)
-            } else if route.surface != .both || route.access == .log, !self.places.promote(trial) {
+            } else if route.surface != .both || route.access.permission == .readLog, !self.places.promote(trial) {
                 var problem = Problem(.overloaded, "All connections are taken, or all that your network may have.")
                 problem.headers[.retryAfter] = String(Int.random(in: 5...30))
                 throw problem

@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Pinning
 
 /// One operation of the API: a line of the route table, and an operation of `openapi/openapi.yaml`.
 struct Route: Sendable {
@@ -14,13 +15,38 @@ struct Route: Sendable {
     }
 
     /// The allowed callers.
-    enum Access: Sendable {
+    enum Access: Hashable, Sendable {
         case everybody
         /// Everyone; operators get more.
         case optionalToken
-        /// Everyone where the log is public, or else who has a token; on a listener for clients, nobody then.
+        /// Everyone where the log is public, or else who may read it; on a listener for clients, nobody then.
         case log
-        case token
+        /// Every valid token, whatever it may do. The handler, or the command, sees to the rest.
+        case anyToken
+        /// Who holds a permission on the app that the path names, or else the query. For others who do not see the app
+        /// it does not exist.
+        case app(Permission)
+        /// Who holds a permission on any app; the handler leaves out the others.
+        case somewhere(Permission)
+        /// Who holds a permission on everything.
+        case everywhere(Permission)
+
+        /// Whether nobody may call it without a token.
+        var needsToken: Bool {
+            switch self {
+            case .everybody, .optionalToken, .log: false
+            case .anyToken, .app, .somewhere, .everywhere: true
+            }
+        }
+
+        /// The permission that the operation needs, as the contract names it; nil for operations that need none.
+        var permission: Permission? {
+            switch self {
+            case .everybody, .optionalToken, .anyToken: nil
+            case .log: .readLog
+            case .app(let permission), .somewhere(let permission), .everywhere(let permission): permission
+            }
+        }
     }
 
     /// Paths below which problems have another server's form, which its clients expect.
@@ -63,7 +89,7 @@ struct Route: Sendable {
 
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
-        access: Access = .token, acceptsPassword: Bool = false, isPrepared: Bool = false,
+        access: Access, acceptsPassword: Bool = false, isPrepared: Bool = false,
         isCostly: Bool = false, needsNoLedger: Bool = false, takesRest: Bool = false, query: [String] = [],
         isForeign: Bool = false,
         bodyLimit: Int = 64 * 1024,

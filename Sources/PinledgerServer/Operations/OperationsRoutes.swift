@@ -70,6 +70,10 @@ struct OperationsRoutes: Sendable {
         if exchange.isOperators {
             members["status"] = .string(readiness.status(for: use))
             members.merge(self.details(readiness)) { _, detail in detail }
+            // How many apps there are is the business of those who see all of them.
+            if !exchange.rights.allowsEverywhere(.readApps) {
+                for name in ["apps", "documents"] { members[name] = nil }
+            }
         }
         return .json(.object(members), status: readiness.allows(use) ? .ok : .serviceUnavailable)
     }

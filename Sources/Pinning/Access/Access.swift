@@ -1,67 +1,158 @@
 package import PinWire
 
-/// The facts of an API token; never its text.
-package struct AccessToken: Hashable, Sendable {
-    /// Public, and not derived from the secret.
-    package let id: String
-    package var name: String
-    /// SHA-256 of the token's text, 32 bytes.
-    package let digest: [UInt8]
-    package let createdAt: Timestamp
-    package let expiresAt: Timestamp
-    package var revokedAt: Timestamp?
-
-    /// Whether the token is valid at `now`.
-    package func isValid(at now: Timestamp) -> Bool { self.revokedAt == nil && now < self.expiresAt }
-}
-
-/// All API tokens ever issued: the state of the stream `access`.
+/// Who may do what: the state of the stream `access`.
 package struct Access: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
+    /// All API tokens ever issued.
     package var tokens: [String: AccessToken] = [:]
     /// Token id by digest.
     package var idByDigest: [[UInt8]: String] = [:]
+    /// The roles of this installation, beside ``BuiltInRole``.
+    package var roles: [RoleName: Set<Permission>] = [:]
+    package var principals: [String: Principal] = [:]
+    /// Principal by grant id.
+    package var principalByGrant: [String: String] = [:]
 
     /// The longest life of a token: a year.
     package static let longestSeconds: Int64 = 366 * 86_400
+    package static let roleLimit = 100
+    /// The most valid tokens that belong to no principal, and the most valid calendar feeds of an app.
+    package static let tokenLimit = 10_000
+    package static let feedLimit = 100
+    package static let principalLimit = 10_000
 
     package init() {}
 
     package mutating func evolve(_ event: AccessEvent, at time: Timestamp) {
         self.version += 1
         switch event {
-        case .tokenIssued(let id, let name, let digest, let expiresAt):
-            self.tokens[id] = AccessToken(id: id, name: name, digest: digest, createdAt: time, expiresAt: expiresAt)
-            self.idByDigest[digest] = id
+        case .tokenIssued(let token):
+            self.tokens[token.id] = AccessToken(
+                id: token.id, name: token.name, digest: token.digest, createdAt: time, expiresAt: token.expiresAt,
+                terms: token.terms)
+            self.idByDigest[token.digest] = token.id
         case .tokenRevoked(let id): self.tokens[id]?.revokedAt = time
+        case .roleDefined(let name, let permissions): self.roles[name] = permissions
+        case .roleRemoved(let name): self.roles[name] = nil
+        case .principalAdded(let id, let kind, let name):
+            self.principals[id] = Principal(id: id, kind: kind, name: name, createdAt: time)
+        case .principalRenamed(let id, let name): self.principals[id]?.name = name
+        case .principalSuspended(let id): self.principals[id]?.suspendedAt = time
+        case .principalReinstated(let id): self.principals[id]?.suspendedAt = nil
+        case .roleGranted(let id, let principal, let grant):
+            guard self.principals[principal] != nil else { return }
+            self.principals[principal]?.grants[id] = grant
+            self.principalByGrant[id] = principal
+        case .grantRevoked(let id, let principal):
+            guard self.principalByGrant[id] == principal else { return }
+            self.principalByGrant[id] = nil
+            self.principals[principal]?.grants[id] = nil
         }
     }
 
-    package func decide(_ command: AccessCommand, in context: DecisionContext) throws(Refusal) -> [AccessEvent] {
-        switch command {
-        case .issueToken(let id, let name, let digest, let expiresAt):
-            guard self.tokens[id] == nil, self.idByDigest[digest] == nil else { throw .tokenExists(id) }
-            guard context.now < expiresAt else { throw .expiryNotAhead(expiresAt) }
-            let limit = context.now.adding(seconds: Self.longestSeconds)
-            guard expiresAt <= limit else { throw .expiryTooFar(expiresAt, limit: limit) }
-            return [.tokenIssued(id: id, name: name, digest: digest, expiresAt: expiresAt)]
-        case .revokeToken(let id):
-            guard let token = self.tokens[id] else { throw .tokenUnknown(id) }
-            guard token.revokedAt == nil else { throw .tokenRevoked(id) }
-            return [.tokenRevoked(id: id)]
+    // MARK: Rights
+
+    /// The permissions of a role; none for one that there is not, so that a grant of it gives nothing.
+    package func permissions(of role: RoleName) -> Set<Permission> {
+        BuiltInRole(rawValue: role.text)?.permissions ?? self.roles[role] ?? []
+    }
+
+    /// Whether there is a role of this name.
+    package func has(_ role: RoleName) -> Bool { BuiltInRole(rawValue: role.text) != nil || self.roles[role] != nil }
+
+    /// What an actor may do at `now`: nothing for a token that is unknown, revoked or expired, or whose principal is
+    /// suspended.
+    package func rights(of actor: Actor, at now: Timestamp) -> Rights {
+        switch actor.kind {
+        case .local, .system: .everything
+        case .token: self.tokens[actor.id].map { self.rights(of: $0, at: now) } ?? .nothing
         }
+    }
+
+    package func rights(of token: AccessToken, at now: Timestamp) -> Rights {
+        guard token.isValid(at: now) else { return .nothing }
+        guard !token.isUnscoped else { return .everything }
+        guard let terms = token.terms else { return .nothing }
+        var limits: [[Rights.Part]] = []
+        if let grants = terms.grants { limits.append(self.parts(of: grants, at: now)) }
+        if let id = terms.principal {
+            guard let principal = self.principals[id], principal.suspendedAt == nil else { return .nothing }
+            limits.append(self.parts(of: principal.grants.values, at: now))
+        }
+        return limits.isEmpty ? .nothing : Rights(limits: limits)
+    }
+
+    /// Whether a token is on its own, or its principal is not suspended.
+    package func isPrincipalActive(of token: AccessToken) -> Bool {
+        guard let id = token.terms?.principal else { return true }
+        return self.principals[id].map { $0.suspendedAt == nil } ?? false
+    }
+
+    private func parts(of grants: some Sequence<Grant>, at now: Timestamp) -> [Rights.Part] {
+        grants.compactMap { grant in
+            guard !grant.hasEnded(at: now) else { return nil }
+            return Rights.Part(
+                permissions: self.permissions(of: grant.role), apps: grant.apps, hosts: grant.hosts,
+                endsAt: grant.expiresAt)
+        }
+    }
+
+    /// The apps on which a token opens anything; all where that is nothing, so that only who sees everything sees it.
+    package func apps(of token: AccessToken) -> [AppPattern] {
+        guard let terms = token.terms else { return token.feed.map { [.one($0)] } ?? [.all] }
+        let grants =
+            terms.grants ?? terms.principal.flatMap { self.principals[$0] }.map { Array($0.grants.values) } ?? []
+        return grants.isEmpty ? [.all] : grants.flatMap(\.apps)
     }
 }
 
-/// A fact about an API token.
+/// A token to be issued, without its text.
+package struct NewToken: Hashable, Sendable {
+    package var id: String
+    package var name: String
+    /// SHA-256 of the token's text, 32 bytes.
+    package var digest: [UInt8]
+    package var expiresAt: Timestamp
+    /// Nil only in events from before there were roles: such a token may do everything.
+    package var terms: AccessToken.Terms?
+
+    package init(id: String, name: String, digest: [UInt8], expiresAt: Timestamp, terms: AccessToken.Terms?) {
+        self.id = id
+        self.name = name
+        self.digest = digest
+        self.expiresAt = expiresAt
+        self.terms = terms
+    }
+}
+
+/// A fact about who may do what.
 package enum AccessEvent: Hashable, Sendable {
-    case tokenIssued(id: String, name: String, digest: [UInt8], expiresAt: Timestamp)
+    case tokenIssued(NewToken)
     case tokenRevoked(id: String)
+    /// A role of this installation has these permissions from now on.
+    case roleDefined(RoleName, Set<Permission>)
+    case roleRemoved(RoleName)
+    case principalAdded(id: String, Principal.Kind, name: String)
+    case principalRenamed(id: String, name: String)
+    case principalSuspended(id: String)
+    case principalReinstated(id: String)
+    case roleGranted(id: String, principal: String, Grant)
+    case grantRevoked(id: String, principal: String)
 }
 
-/// A command about API tokens.
+/// A command about who may do what.
 package enum AccessCommand: Hashable, Sendable {
-    case issueToken(id: String, name: String, digest: [UInt8], expiresAt: Timestamp)
+    /// The token MUST have terms.
+    case issueToken(NewToken)
     case revokeToken(id: String)
+    case defineRole(RoleName, Set<Permission>)
+    case removeRole(RoleName)
+    case addPrincipal(id: String, Principal.Kind, name: String)
+    case renamePrincipal(id: String, name: String)
+    /// None of the principal's tokens is accepted until it is reinstated.
+    case suspendPrincipal(id: String)
+    case reinstatePrincipal(id: String)
+    case grantRole(id: String, principal: String, Grant)
+    case revokeGrant(id: String)
 }

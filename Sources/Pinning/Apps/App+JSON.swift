@@ -136,19 +136,6 @@ extension SigningKey {
     }
 }
 
-extension AccessToken {
-    /// The token without its digest.
-    package var json: JSON {
-        .members([
-            "token_id": .string(self.id),
-            "name": .string(self.name),
-            "created_at": .string(self.createdAt.rfc3339),
-            "expires_at": .string(self.expiresAt.rfc3339),
-            "revoked_at": self.revokedAt.map { .string($0.rfc3339) },
-        ])
-    }
-}
-
 extension LogWitness {
     package var json: JSON {
         .members([
@@ -203,12 +190,10 @@ extension LedgerState {
                 "keys": .array(self.keys.keys.values.sorted { $0.kid < $1.kid }.map(\.json)),
             ],
             "access": [
-                "version": .integer(self.access.version),
-                "tokens": .array(
-                    self.access.tokens.values.sorted { $0.id < $1.id }.map { token in
-                        ["token": token.json, "sha256": .string(Hex.encode(token.digest))]
-                    }
-                ),
+                "version": .integer(self.access.version), "content": self.access.json,
+                "digests": .object(
+                    Dictionary(
+                        uniqueKeysWithValues: self.access.idByDigest.map { (Hex.encode($0.key), .string($0.value)) })),
             ],
             "webhooks": ["version": .integer(self.webhooks.version), "hooks": self.webhooks.json],
             "log": ["version": .integer(self.log.version), "log": self.log.json],

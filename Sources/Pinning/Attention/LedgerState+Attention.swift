@@ -6,19 +6,24 @@ extension LedgerState {
     /// - Parameters:
     ///   - only: The app, together with items that concern every app; nil for all.
     ///   - severity: The severity of the items; nil for all.
+    ///   - isShown: Whether an app is shown to who asks.
+    ///   - isWhole: Whether what belongs to no app is shown too, beside what holds for every app.
     ///   - context: The present facts; its reason and force are not used.
     package func attention(
-        of only: AppID? = nil, severity: AttentionItem.Severity? = nil, in context: DecisionContext
+        of only: AppID? = nil, severity: AttentionItem.Severity? = nil,
+        showing isShown: (AppID) -> Bool = { _ in true },
+        isWhole: Bool = true, in context: DecisionContext
     ) -> AttentionList {
         var list = AttentionList()
         func add(_ items: [AttentionItem]) {
             list.add(items.filter { severity == nil || $0.severity == severity })
         }
         add(self.fleetAttention(in: context))
+        if isWhole { add(self.installationAttention(in: context)) }
         if let only {
             if let app = self.apps[only] { add(self.attention(of: app, in: context)) }
         } else {
-            for app in self.apps.values { add(self.attention(of: app, in: context)) }
+            for app in self.apps.values where isShown(app.id) { add(self.attention(of: app, in: context)) }
         }
         list.cut()
         return list
@@ -51,6 +56,11 @@ extension LedgerState {
             items.append(.inForce(killSwitch, over: "every app", app: nil, words: "--everything"))
         }
         for rail in self.fleet.loweredRails.sorted() { items.append(.lowered(rail, for: "every app", app: nil)) }
+        return items
+    }
+
+    private func installationAttention(in context: DecisionContext) -> [AttentionItem] {
+        var items: [AttentionItem] = []
         if self.isUnwatched(in: context) {
             items.append(
                 AttentionItem(

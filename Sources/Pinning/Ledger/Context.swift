@@ -39,6 +39,10 @@ package struct DecisionContext: Sendable {
     package var facts: ExternalFacts
     /// The kind of the deciding principal.
     package var actor: Actor.Kind
+    /// Who commands; nil for a question that the server asks itself, which needs no permission.
+    package var commander: Actor?
+    /// What the commander may do in the state on which the command is decided.
+    package private(set) var rights = Rights.everything
     /// What holds for every app.
     package private(set) var fleet = Fleet()
     /// The highest ``FeatureLevel`` that the program knows.
@@ -69,6 +73,14 @@ package struct DecisionContext: Sendable {
     func knowing(fleet: Fleet) -> DecisionContext {
         var context = self
         context.fleet = fleet
+        return context
+    }
+
+    /// The same, with what the commander may do.
+    func knowing(_ access: Access) -> DecisionContext {
+        guard let commander else { return self }
+        var context = self
+        context.rights = access.rights(of: commander, at: self.now)
         return context
     }
 

@@ -30,6 +30,7 @@ package struct Entry: Hashable, Sendable {
             actor.add("id", self.origin.actor.id)
             actor.add("kind", self.origin.actor.kind.rawValue)
             actor.add("name", self.origin.actor.name)
+            actor.add("principal_id", self.origin.actor.principalID)
         }
         out.add("causation_id", self.origin.causationID)
         out.add("correlation_id", self.origin.correlationID)
@@ -50,10 +51,7 @@ package struct Entry: Hashable, Sendable {
     /// The content of ``bytes``.
     package var json: JSON {
         .members([
-            "actor": [
-                "id": .string(self.origin.actor.id), "kind": .string(self.origin.actor.kind.rawValue),
-                "name": .string(self.origin.actor.name),
-            ],
+            "actor": self.origin.actor.json,
             "causation_id": self.origin.causationID.map { .string($0) },
             "correlation_id": self.origin.correlationID.map { .string($0) },
             "data": self.event.data,
@@ -113,10 +111,10 @@ extension LaterProgram {
     package init?(unread bytes: [UInt8]) {
         guard let json = try? JSON(parsing: bytes, limits: .stored(depth: 16, nodes: 100_000)),
             let type = json["type"]?.stringValue, let schema = json["schema"]?.integerValue,
-            let isKnown = Optional(Event.types.contains(type)), !isKnown || schema > 1
+            schema > Event.lastSchema(of: type) ?? 0
         else { return nil }
         let name = String(shown: type.utf8.prefix(100))
-        self = isKnown ? .schema(Int(schema), type: name) : .type(name)
+        self = Event.lastSchema(of: type) == nil ? .type(name) : .schema(Int(schema), type: name)
     }
 }
 

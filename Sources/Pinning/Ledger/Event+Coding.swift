@@ -1,18 +1,22 @@
 package import PinWire
 
 extension Event {
-    /// The version of the event's `data` that this program writes. All types are still in their first.
-    package var schema: Int { 1 }
+    /// The form of the event's `data`: the last of its type, except in an event that was recorded in an earlier one.
+    package var schema: Int { self.kind.schema }
 
     private static let declarations: [any DeclaredEvent] = [
         AppEvent.Declared.all, WatchEvent.Declared.all, FleetEvent.Declared.all, KeyEvent.Declared.all,
         AccessEvent.Declared.all, WebhookEvent.Declared.all, LogEvent.Declared.all,
-    ].flatMap { $0 }.sorted { $0.kind.type < $1.kind.type }
+    ].flatMap { $0 }.sorted { ($0.kind.type, $0.kind.schema) < ($1.kind.type, $1.kind.schema) }
 
-    private static let declared = Dictionary(declarations.map { ($0.kind.type, $0) }) { first, _ in first }
+    /// Every form of a type, the first one first.
+    private static let declared = Dictionary(grouping: declarations) { $0.kind.type }
 
-    /// All kinds of events that this program knows, by their names.
-    package static let kinds: [EventKind] = declarations.map(\.kind)
+    /// All kinds of events that this program knows, by their names, each in its last form.
+    package static let kinds: [EventKind] = declared.values.compactMap(\.last?.kind).sorted { $0.type < $1.type }
+
+    /// The last form of a type that this program knows; nil for a type that it does not know.
+    static func lastSchema(of type: String) -> Int? { declared[type]?.last?.kind.schema }
 
     /// The names of all events that this program knows.
     package static let types: [String] = kinds.map(\.type)
@@ -51,17 +55,19 @@ extension Event {
         return data.finish()
     }
 
-    /// Reads an event back from the ledger: the one place where old schema versions would be converted.
+    /// Reads an event back from the ledger, in any form that was ever recorded.
+    ///
+    /// An event keeps its form: its ``data`` and ``schema`` are those that were recorded, so that its bytes can be made again.
     ///
     /// Strict: an unknown type, schema version or member is a defect, so that a node which does not understand the
     /// ledger stops following it rather than serve something else than what was recorded.
     package init(type: String, schema: Int, data: JSON) throws(JSONDefect) {
-        guard schema == 1 else {
+        guard let forms = Self.declared[type] else {
+            throw JSONDefect(pointer: JSONPointer(["type"]), message: "is \(type), which this program does not know")
+        }
+        guard let declaration = forms.first(where: { $0.kind.schema == schema }) else {
             throw JSONDefect(
                 pointer: JSONPointer(["schema"]), message: "is \(schema), which this program does not know")
-        }
-        guard let declaration = Self.declared[type] else {
-            throw JSONDefect(pointer: JSONPointer(["type"]), message: "is \(type), which this program does not know")
         }
         self = try declaration.read(JSONField(data, at: JSONPointer(["data"])))
     }

@@ -5,7 +5,6 @@ import PinWire
 private let findings = EventField("findings", .findings)
 private let kid = EventField("kid", .text)
 private let expiresAt = EventField("expires_at", .time)
-private let tokenID = EventField("token_id", .text)
 private let keyID = EventField("key_id", .text)
 
 extension WatchEvent {
@@ -205,28 +204,6 @@ extension LogEvent {
         case .logQuorumSet(let quorum): visitor.visit(Declared.logQuorumSet, quorum)
         case .logAccessSet(let isPublic): visitor.visit(Declared.logAccessSet, isPublic)
         case .logDocumentProofsSet(let isSet): visitor.visit(Declared.logDocumentProofsSet, isSet)
-        }
-    }
-}
-
-extension AccessEvent {
-    enum Declared {
-        static let tokenIssued = EventDeclaration(
-            "TokenIssued", .token, expiresAt, EventField("name", .text),
-            EventField(
-                "sha256", .bytes("64 hexadecimal digits", count: 32, decode: Hex.decode) { Hex.encode($0) }),
-            tokenID
-        ) { .access(.tokenIssued(id: $3, name: $1, digest: $2, expiresAt: $0)) }
-        static let tokenRevoked = EventDeclaration("TokenRevoked", .token, tokenID) { .access(.tokenRevoked(id: $0)) }
-
-        static let all: [any DeclaredEvent] = [tokenIssued, tokenRevoked]
-    }
-
-    func visit<Visitor: EventVisitor>(_ visitor: inout Visitor) -> Visitor.Output {
-        switch self {
-        case .tokenIssued(let id, let name, let digest, let end):
-            visitor.visit(Declared.tokenIssued, end, name, digest, id)
-        case .tokenRevoked(let id): visitor.visit(Declared.tokenRevoked, id)
         }
     }
 }

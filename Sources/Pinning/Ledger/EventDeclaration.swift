@@ -9,6 +9,8 @@ package struct EventKind: Hashable, Sendable {
     }
 
     package var type: String
+    /// The form of its data, from 1. Earlier forms are still read, and no longer recorded.
+    package var schema: Int
     package var group: EventGroup
     package var fields: [Field]
     /// Whether the app's document may become much larger by it. What adds some bytes at most, such as a mode, a pin's
@@ -26,11 +28,13 @@ struct EventDeclaration<each Value: Sendable>: DeclaredEvent {
 
     /// - Parameters:
     ///   - type: The name in the ledger. It never changes.
+    ///   - schema: The form of the data.
     ///   - level: The ``FeatureLevel`` from which on it may be recorded.
     ///   - fields: In canonical order, that is by their names.
     ///   - make: The event with these values of the fields.
     init(
-        _ type: String, _ group: EventGroup, addsToDocument: Bool = false, from level: Int64 = FeatureLevel.first,
+        _ type: String, schema: Int = 1, _ group: EventGroup, addsToDocument: Bool = false,
+        from level: Int64 = FeatureLevel.first,
         _ fields: repeat EventField<each Value>,
         make: @escaping @Sendable (repeat each Value) throws(JSONDefect) -> Event
     ) {
@@ -39,7 +43,7 @@ struct EventDeclaration<each Value: Sendable>: DeclaredEvent {
             declared.append(EventKind.Field(name: field.name, isOptional: field.isOptional))
         }
         self.kind = EventKind(
-            type: type, group: group, fields: declared, addsToDocument: addsToDocument, level: level)
+            type: type, schema: schema, group: group, fields: declared, addsToDocument: addsToDocument, level: level)
         self.fields = (repeat each fields)
         self.make = make
     }

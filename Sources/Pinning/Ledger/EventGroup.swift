@@ -2,7 +2,8 @@
 ///
 /// A filter that names one type of a group easily misses its siblings, such as the fleet's kill switch beside an app's.
 package enum EventGroup: String, CaseIterable, Sendable {
-    case app, host, pin, candidate, rollout, rotation, key, token, webhook, telemetry, warning, client, log, document
+    case app, host, pin, candidate, rollout, rotation, key, token, access, webhook, telemetry, warning, client, log,
+        document
     case killSwitch = "kill-switch"
     case guardRail = "guard-rail"
 

@@ -14,12 +14,21 @@ extension LedgerState {
         return decision
     }
 
+    /// Refuses a command that its sender may not give, whatever it would do: before anything else is said about it.
+    ///
+    /// - Throws: ``Refusal/permissionMissing(_:_:)``, or ``Refusal/appUnknown(_:)`` where its sender does not see the app.
+    package func authorize(_ command: Command, in context: DecisionContext) throws(Refusal) {
+        try context.knowing(self.access).authorize(command)
+    }
+
     private func decision(on command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
-        let context = context.knowing(fleet: self.fleet)
+        let context = context.knowing(fleet: self.fleet).knowing(self.access)
+        try context.authorize(command)
         let now = context.now
         switch command {
         case .app(let id, let commands):
             let change = try self.change(of: id, by: commands, in: context)
+            try context.authorize(change)
             return try self.decision(on: change, try GuardRailEvaluation(.app(change), in: context).verdict())
         case .watch(let id): return try self.decision(on: id, try self.warnings(of: id, in: context), at: now)
         case .telemetryKey(let id, let command):

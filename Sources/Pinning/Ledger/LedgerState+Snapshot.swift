@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 17
+    package static let foldVersion: Int32 = 18
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -179,38 +179,5 @@ extension LogSettings {
         self.quorum = try reader.number()
         self.isPublic = try reader.flag()
         self.recordsDocuments = try reader.flag()
-    }
-}
-
-extension Access {
-    fileprivate func write(to out: inout SnapshotWriter) {
-        out.add(self.version)
-        out.add(each: self.tokens.values.sorted { $0.id < $1.id }) { out, token in
-            out.add(token.id)
-            out.add(token.name)
-            out.add(raw: token.digest)
-            out.add(token.createdAt)
-            out.add(token.expiresAt)
-            out.add(token.revokedAt) { $0.add($1) }
-        }
-        // Not only the tokens' digests: the later of two tokens with one digest counts, and both of two with one id.
-        out.add(each: self.idByDigest.sorted { $0.key.lexicographicallyPrecedes($1.key) }) { out, pair in
-            out.add(raw: pair.key)
-            out.add(pair.value)
-        }
-    }
-
-    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
-        self.init()
-        self.version = try reader.number()
-        let tokens = try reader.each { (r) throws(SnapshotDefect) in
-            AccessToken(
-                id: try r.text(), name: try r.text(), digest: try r.raw(), createdAt: try r.time(),
-                expiresAt: try r.time(), revokedAt: try r.optional { (r) throws(SnapshotDefect) in try r.time() }
-            )
-        }
-        for token in tokens { self.tokens[token.id] = token }
-        let digests = try reader.each { (r) throws(SnapshotDefect) in (try r.raw(), try r.text()) }
-        for (digest, id) in digests { self.idByDigest[digest] = id }
     }
 }

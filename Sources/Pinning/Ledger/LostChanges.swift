@@ -23,6 +23,9 @@ package struct LostChanges: Hashable, Sendable {
         case versionSwitch(AppID, VersionRange)
         case pin(AppID, HostPattern, PolicySlot, Pin)
         case token(String)
+        case principal(String)
+        case grant(String)
+        case role(RoleName)
         case signingKey(String)
         case telemetryKey(AppID, String)
         case logKey(String)
@@ -60,6 +63,9 @@ package struct LostChanges: Hashable, Sendable {
             .versionSwitch(app, range)
         case (.app(let app), .app(.pinRevoked(let host, let slot, let pin))): .pin(app, host, slot, pin)
         case (_, .access(.tokenRevoked(let id))): .token(id)
+        case (_, .access(.principalSuspended(let id))), (_, .access(.principalReinstated(let id))): .principal(id)
+        case (_, .access(.grantRevoked(let id, _))): .grant(id)
+        case (_, .access(.roleDefined(let name, _))), (_, .access(.roleRemoved(let name))): .role(name)
         case (_, .keys(.signingKeyRetired(let kid))): .signingKey(kid)
         case (.watch(let app), .watch(.telemetryKeyRetired(let id))): .telemetryKey(app, id)
         case (_, .log(.logKeyRetired(let kid))): .logKey(kid)
@@ -93,6 +99,19 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.tokenRevoked(let id))):
             guard let token = state.access.tokens[id], token.isValid(at: now) else { return .nothing }
             return .repeated(.access(.revokeToken(id: id)))
+        case (_, .access(.principalSuspended(let id))):
+            guard let principal = state.access.principals[id], principal.suspendedAt == nil else { return .nothing }
+            return .repeated(.access(.suspendPrincipal(id: id)))
+        case (_, .access(.roleDefined(let name, let permissions))):
+            // What it took from the role is there again.
+            guard let present = state.access.roles[name], !present.isSubset(of: permissions) else { return .nothing }
+            return .repeated(.access(.defineRole(name, permissions)))
+        case (_, .access(.roleRemoved(let name))):
+            guard state.access.roles[name] != nil else { return .nothing }
+            return state.access.isInUse(name, at: now) ? .revived : .repeated(.access(.removeRole(name)))
+        case (_, .access(.grantRevoked(let id, _))):
+            guard state.access.principalByGrant[id] != nil else { return .nothing }
+            return .repeated(.access(.revokeGrant(id: id)))
         case (_, .keys(.signingKeyRetired(let kid))):
             switch state.keys.keys[kid]?.state {
             case nil, .retired: return .nothing

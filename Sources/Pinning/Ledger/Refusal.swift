@@ -72,6 +72,27 @@ package enum Refusal: Error, Hashable, Sendable {
     case keyStillTrusted(String, until: Timestamp)
     case keyRetired(String)
 
+    /// The commander lacks the permission there.
+    case permissionMissing(Permission, PermissionReach)
+    /// It gives more than who gives it has.
+    case grantTooWide(Grant)
+    /// A token is to be accepted from where the one that makes it is not.
+    case networksTooWide
+    case roleUnknown(RoleName)
+    /// Every installation has it as it is.
+    case roleFixed(RoleName)
+    case roleInUse(RoleName)
+    case tooManyRoles(limit: Int)
+    case principalExists(String)
+    case principalUnknown(String)
+    case principalSuspended(String)
+    case tooManyPrincipals(limit: Int)
+    case grantExists(String)
+    case grantUnknown(String)
+    case tooManyGrants(limit: Int)
+    /// The grants of one principal, or one token, name too many apps and hosts.
+    case tooManyPatterns(limit: Int)
+    case tooManyTokens(limit: Int)
     case tokenExists(String)
     case tokenUnknown(String)
     case tokenRevoked(String)

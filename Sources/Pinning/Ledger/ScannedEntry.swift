@@ -21,8 +21,10 @@ package struct ScannedEntry {
         guard scanner.skip("{\"actor\":{\"id\":"), let actorID = scanner.plainBytes(), scanner.skip(",\"kind\":"),
             let actorKind = scanner.plainBytes(),
             actorKind.matches("token") || actorKind.matches("system") || actorKind.matches("local"),
-            scanner.skip(",\"name\":"), scanner.plainBytes() != nil, scanner.skip("},")
+            scanner.skip(",\"name\":"), scanner.plainBytes() != nil
         else { return nil }
+        if scanner.skip(",\"principal_id\":") { guard scanner.plainBytes() != nil else { return nil } }
+        guard scanner.skip("},") else { return nil }
         if scanner.skip("\"causation_id\":") {
             guard scanner.plainBytes() != nil, scanner.skip(",") else { return nil }
         }

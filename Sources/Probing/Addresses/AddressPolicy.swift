@@ -1,3 +1,4 @@
+package import Addresses
 package import NIOCore
 
 /// Decides to which addresses the server may connect for its users.

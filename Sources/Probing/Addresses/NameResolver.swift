@@ -1,3 +1,4 @@
+package import Addresses
 import Concurrency
 package import NIOCore
 package import NIOPosix

@@ -1,3 +1,5 @@
+import Addresses
+
 /// A range of addresses that is not public, from IANA's special-purpose registries (RFC 6890), and public ranges that a
 /// cloud reserved for itself.
 struct SpecialRange {

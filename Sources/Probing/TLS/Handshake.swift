@@ -1,3 +1,4 @@
+package import Addresses
 import COpenSSL
 package import PinWire
 

@@ -1,3 +1,4 @@
+import Addresses
 import KeyFiles
 package import PinWire
 package import Pinning

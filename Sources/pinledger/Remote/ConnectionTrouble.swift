@@ -1,3 +1,4 @@
+import Addresses
 import AsyncHTTPClient
 import Foundation
 import NIOCore

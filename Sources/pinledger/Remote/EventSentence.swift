@@ -3,8 +3,8 @@ import Pinning
 
 /// The meaning of an event, as a sentence for the operator who caused it.
 struct EventSentence {
-    private let event: JSON
-    private var data: JSON { self.event["data"] ?? .null }
+    let event: JSON
+    var data: JSON { self.event["data"] ?? .null }
 
     init(_ event: JSON) {
         self.event = event
@@ -24,8 +24,8 @@ struct EventSentence {
 
     /// The sentence. For a type without one of its own, such as one of a newer server, it is made of the type's name.
     var text: String {
-        self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofServer
-            ?? self.ofName
+        self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofAccess
+            ?? self.ofServer ?? self.ofName
     }
 
     /// The words of the type's name, and what the event is about: "Rollout bake started: api.example.com of com.example."
@@ -176,9 +176,6 @@ struct EventSentence {
                 ? "Published documents are recorded in the log."
                 : "Published documents are no longer recorded in the log."
         case "DocumentPublished": "Version \(self.data.text("version")) of the document of \(self.app) is published."
-        case "TokenIssued":
-            "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at")))."
-        case "TokenRevoked": "\(self.data.text("token_id")) is revoked."
         case "TelemetryKeyAdded": "Reports of \(self.app) may be signed with the key \(self.data.text("key_id"))."
         case "TelemetryKeyRetired":
             "Reports of \(self.app) signed with the key \(self.data.text("key_id")) are refused."

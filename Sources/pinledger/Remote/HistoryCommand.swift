@@ -74,21 +74,30 @@ struct HistoryCommand: AsyncParsableCommand {
         }
     }
 
-    /// The actor's id: the given text, or the id of the only token with this name.
+    /// The actor's id: the given text, or the id of the only principal or token with this name.
     private func actorID(_ client: APIClient) async throws -> String? {
-        guard let actor, !actor.hasPrefix("tok_"), !Self.ownActors.contains(actor) else { return self.actor }
+        guard let actor, !["tok_", "prn_"].contains(where: actor.hasPrefix), !Self.ownActors.contains(actor) else {
+            return self.actor
+        }
+        // Who may not list principals knows the tokens that are shown to all.
+        var principals: [JSON] = []
+        if case .success(let answer) = await client.look("/v1/access/principals"), answer.status == 200 {
+            principals = try answer.json["principals"]?.arrayValue ?? []
+        }
         let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
-        let ids = tokens.filter { $0["name"]?.stringValue == actor }.compactMap { $0["token_id"]?.stringValue }
+        let ids =
+            principals.filter { $0["name"]?.stringValue == actor }.compactMap { $0["principal_id"]?.stringValue }
+            + tokens.filter { $0["name"]?.stringValue == actor }.compactMap { $0["token_id"]?.stringValue }
         guard ids.count <= 1 else {
             throw CommandFailure(
-                "\(ids.count) tokens are called \(actor)", advice: "Give the id: \(ids.joined(separator: ", ")).",
-                status: .usage)
+                "\(ids.count) principals or tokens are called \(actor)",
+                advice: "Give the id: \(ids.joined(separator: ", ")).", status: .usage)
         }
         guard let id = ids.first else {
             throw CommandFailure(
                 "there is no actor \(actor)",
                 advice:
-                    "`pinledger token list` shows ids and names. The server itself is `pinledger`, commands on its machine are `local`.",
+                    "`pinledger access list` and `pinledger token list` show ids and names. The server itself is `pinledger`, commands on its machine are `local`.",
                 status: .notFound)
         }
         return id
@@ -104,10 +113,13 @@ struct HistoryCommand: AsyncParsableCommand {
             _ = try await client.get("/v1/apps/\(APIClient.escaped(String(app)))")
         }
         guard let actor, actor.hasPrefix("tok_") else { return }
-        let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
+        // Who may not list tokens gets no further hint.
+        guard case .success(let answer) = await client.look("/v1/tokens"), answer.status == 200 else { return }
+        let tokens = try answer.json["tokens"]?.arrayValue ?? []
         guard tokens.contains(where: { $0["token_id"]?.stringValue == actor }) else {
             throw CommandFailure(
-                "there is no token \(actor)", advice: "`pinledger token list` shows the ids and names.",
+                "there is no token \(actor) among those that you see",
+                advice: "`pinledger token list` shows the ids and names.",
                 status: .notFound)
         }
     }

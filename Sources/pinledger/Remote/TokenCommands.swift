@@ -17,6 +17,18 @@ struct WhoAmICommand: AsyncParsableCommand {
             table.add(["name", json["actor"]?.text("name") ?? "-"])
             table.add(["id", json["actor"]?.text("id") ?? "-"])
             table.add(["kind", json["actor"]?.text("kind") ?? "-"])
+            if let token = json["token"] { table.add(["may do", GrantText.rights(ofToken: token)]) }
+            if let principal = json["principal"] {
+                table.add(["principal", "\(principal.text("principal_id")) (\(principal.text("name")))"])
+                for grant in principal["grants"]?.arrayValue ?? [] {
+                    table.add(["principal's role", GrantText.text(grant)])
+                }
+            }
+            for permission in json["permissions"]?.arrayValue ?? [] {
+                table.add([
+                    permission.text("permission"), permission["everywhere"] == true ? "everywhere" : "on some apps",
+                ])
+            }
             table.add(["token valid until", LocalTime.text(json["token"]?.text("expires_at") ?? "-")])
             table.add(["server's time", LocalTime.text(json.text("server_time"))])
             Console.print(table.text)
@@ -40,11 +52,11 @@ struct TokenCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 ListReport.print(
                     try await client.get("/v1/tokens"), "tokens", self.remote.output,
-                    ["ID", "NAME", "CREATED", "EXPIRES", "REVOKED"]
+                    ["ID", "NAME", "MAY DO", "CREATED", "EXPIRES", "REVOKED"]
                 ) {
                     [
-                        $0.text("token_id"), $0.text("name"), $0.text("created_at"), $0.text("expires_at"),
-                        $0.text("revoked_at"),
+                        $0.text("token_id"), $0.text("name"), GrantText.rights(ofToken: $0), $0.text("created_at"),
+                        $0.text("expires_at"), $0.text("revoked_at"),
                     ]
                 }
             }
@@ -54,8 +66,25 @@ struct TokenCommands: AsyncParsableCommand {
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a token and show its text. It is shown only once.",
-            discussion: "pinledger token create ci --for 30d")
+            discussion: """
+                pinledger token create ci --role editor --app com.example.shop --for 30d
+
+                Say what the token may do with --role and --app, or whose it is with --principal: it may then do what \
+                the principal may, with --role at most that. You can only give a token rights that you hold.
+                """)
         @Argument(help: "What the token is for.") var name: String
+        @Option(help: ArgumentHelp("Role of the token; pinledger access role list shows all.", valueName: "role"))
+        var role: String?
+        @OptionGroup var grant: GrantOptions
+        @Option(
+            help: ArgumentHelp("Person or service account that it belongs to (prn_…).", valueName: "id"))
+        var principal: String?
+        @Option(
+            name: .customLong("from"), parsing: .singleValue,
+            help: ArgumentHelp(
+                "Accept it from this network only, such as 10.0.0.0/8. Can be repeated.", valueName: "network"))
+        var networks: [String] = []
+        @Flag(help: "It is a build pipeline's: its text begins with pk_ci_.") var pipeline = false
         @Option(
             name: .customLong("for"),
             help: "How long the token is valid, such as 12h or 30d, or until when (2026-11-22); at most a year.")
@@ -65,9 +94,24 @@ struct TokenCommands: AsyncParsableCommand {
 
         func run() async throws {
             let expiry = Node.clock().adding(seconds: try TimeInput.seconds(self.duration))
-            let members: [String: JSON] = [
+            var members: [String: JSON] = [
                 "name": .string(self.name), "expires_at": .string(Timestamp(seconds: expiry.seconds).rfc3339),
             ]
+            if let role {
+                members["grants"] = .array([.object(try self.grant.grant(of: role))])
+            } else if !self.grant.isEmpty {
+                throw CommandFailure(
+                    "--app and --host are given without a role", advice: "Add --role, such as --role editor.",
+                    status: .usage)
+            } else if self.principal == nil {
+                throw CommandFailure(
+                    "the command does not say what the token may do",
+                    advice: "Add --role and --app, such as --role editor --app com.example.shop, or --principal ID.",
+                    status: .usage)
+            }
+            members["principal_id"] = self.principal.map { .string($0) }
+            if !self.networks.isEmpty { members["networks"] = .array(self.networks.map { .string($0) }) }
+            if self.pipeline { members["kind"] = "pipeline" }
             try await self.remote.withClient { client in
                 let json = try await client.change("POST", "/v1/tokens", members, self.change)
                 guard let token = json["token"]?.stringValue else {

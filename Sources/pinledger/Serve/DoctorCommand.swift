@@ -54,6 +54,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             }
             if !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
                 findings.append(await self.nodes(connection))
+                findings.append(await self.access(connection))
             }
             findings.append(await self.clock(connection))
             findings.append(await self.durability(connection))

@@ -22,11 +22,11 @@ struct LocalOperator: Sendable {
     /// Issues a token and returns its text.
     func createToken(name: String, seconds: Int64) async throws -> String {
         let token = APIToken.generate(.administrator)
-        let command = AccessCommand.issueToken(
+        let new = NewToken(
             id: TokenID.generate().description, name: name, digest: token.digest,
-            expiresAt: self.services.clock().adding(seconds: seconds)
-        )
-        try await self.execute(.access(command), because: "issued at the command line of the server")
+            expiresAt: self.services.clock().adding(seconds: seconds),
+            terms: AccessToken.Terms(kind: .general, grants: [.everywhere(.admin)]))
+        try await self.execute(.access(.issueToken(new)), because: "issued at the command line of the server")
         return token.revealedText
     }
 

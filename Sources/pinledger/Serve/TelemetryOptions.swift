@@ -1,6 +1,6 @@
+import Addresses
 import ArgumentParser
 import Foundation
-import Probing
 
 /// The settings for clients' reports.
 struct TelemetryOptions: ParsableArguments {

@@ -147,7 +147,7 @@ struct BenchmarkNode {
     func write(_ command: Command, key: String) async throws {
         let request = CommandRequest(
             command: command,
-            origin: Origin(actor: Actor(kind: .token, id: "benchmark", name: "Benchmark"), idempotencyKey: key),
+            origin: Origin(actor: Actor(kind: .local, id: "benchmark", name: "Benchmark"), idempotencyKey: key),
             digest: sha256(Array(key.utf8)),
             // An import needs only the hash of a backup.
             isImport: true

@@ -2,6 +2,7 @@
 //
 // Prints one JSON object for each, in the order of the input, and one more for all of them together. Loopback is allowed,
 // and so are addresses.
+import Addresses
 import Glibc
 import PinWire
 import Probing

@@ -1,3 +1,4 @@
+import Addresses
 import EventStore
 import Fixtures
 import Logging

@@ -13,7 +13,11 @@ struct AdoptionRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [Route("getAdoption", .get, "/v1/apps/{app}/adoption", query: ["version", "hours"], self.adoption)]
+        [
+            Route(
+                "getAdoption", .get, "/v1/apps/{app}/adoption", access: .app(.readApps), query: ["version", "hours"],
+                self.adoption)
+        ]
     }
 
     private func adoption(_ exchange: Exchange) async throws -> Response {

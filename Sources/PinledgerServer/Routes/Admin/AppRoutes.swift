@@ -16,17 +16,24 @@ struct AppRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listApps", .get, "/v1/apps", query: ["archived", "limit", "cursor"], self.list),
-            Route("createApp", .post, "/v1/apps", query: CommandExecutor.query, self.create),
-            Route("getApp", .get, "/v1/apps/{app}", self.get),
-            Route("updateApp", .patch, "/v1/apps/{app}", query: CommandExecutor.query, self.update),
             Route(
-                "archiveApp", .post, "/v1/apps/{app}/archive", query: CommandExecutor.query,
+                "listApps", .get, "/v1/apps", access: .somewhere(.readApps), query: ["archived", "limit", "cursor"],
+                self.list),
+            Route(
+                "createApp", .post, "/v1/apps", access: .somewhere(.createApps), query: CommandExecutor.query,
+                self.create),
+            Route("getApp", .get, "/v1/apps/{app}", access: .app(.readApps), self.get),
+            Route(
+                "updateApp", .patch, "/v1/apps/{app}", access: .app(.changeApps), query: CommandExecutor.query,
+                self.update),
+            Route(
+                "archiveApp", .post, "/v1/apps/{app}/archive", access: .app(.archiveApps), query: CommandExecutor.query,
                 { try await self.change($0, by: .archive) }),
             Route(
-                "unarchiveApp", .post, "/v1/apps/{app}/unarchive", query: CommandExecutor.query,
+                "unarchiveApp", .post, "/v1/apps/{app}/unarchive", access: .app(.archiveApps),
+                query: CommandExecutor.query,
                 { try await self.change($0, by: .unarchive) }),
-            Route("getAppDocument", .get, "/v1/apps/{app}/document", self.document),
+            Route("getAppDocument", .get, "/v1/apps/{app}/document", access: .app(.readApps), self.document),
         ]
     }
 
@@ -36,7 +43,9 @@ struct AppRoutes: Sendable {
         let filter = [isArchived ? "archived" : nil]
         let cursor = try Cursor.read(exchange, list: "apps", filter: filter)
         let state = self.services.ledger.view.state
-        let ids = state.apps.values.filter { ($0.archivedAt != nil) == isArchived }.map(\.id).sorted()
+        let rights = exchange.rights
+        let ids = state.apps.values.filter { ($0.archivedAt != nil) == isArchived && rights.sees($0.id) }.map(\.id)
+            .sorted()
             .drop { id in cursor.map { id.text <= $0 } ?? false }
         let page = ids.prefix(limit)
         var members: [String: JSON] = ["apps": .array(page.compactMap { state.apps[$0]?.summaryJSON })]
@@ -131,5 +140,11 @@ extension Services {
     func app(_ id: AppID) throws(Problem) -> App {
         guard let app = self.ledger.view.state.apps[id] else { throw Problem(Refusal.appUnknown(id)) }
         return app
+    }
+
+    /// The app, which must exist, and exists only for who sees it.
+    func app(_ id: AppID, seenBy rights: Rights) throws(Problem) -> App {
+        guard rights.sees(id) else { throw Problem(Refusal.appUnknown(id)) }
+        return try self.app(id)
     }
 }

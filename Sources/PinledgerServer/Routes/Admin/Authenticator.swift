@@ -1,24 +1,38 @@
+import Addresses
 import EventStore
 import Hummingbird
 import Keys
+import NIOCore
 import PinWire
 import Pinning
 
 /// Identifies the caller of a request by its API token.
 struct Authenticator: Sendable {
+    /// The caller, and what it may do.
+    struct Caller: Sendable {
+        var actor: Actor
+        var rights: Rights
+    }
+
     let ledger: Ledger
     let clock: @Sendable () -> Timestamp
+    /// The addresses of proxies whose statement of clients' addresses is trusted.
+    let trustedProxies: [IPNetwork]
 
-    /// The principal of a request.
+    /// The caller of a request.
     ///
     /// The checksum in the token's text is checked first, so that a truncated token costs no look-up. Unknown, revoked
-    /// and expired tokens get one and the same answer.
+    /// and expired tokens, those of a suspended principal, and those from a network that they are not bound to get one and
+    /// the same answer.
     ///
     /// - Parameter acceptsPassword: Whether the token may come as the password of the Basic scheme (RFC 7617), with any
     ///   user name, from programs that can send nothing else.
-    func principal(of request: Request, acceptsPassword: Bool = false) throws(Problem) -> Actor {
+    func caller(
+        of request: Request, from peer: SocketAddress?, acceptsPassword: Bool = false
+    ) throws(Problem) -> Caller {
         do {
-            return try self.principal(of: Self.token(of: request, acceptsPassword: acceptsPassword))
+            let text = try Self.token(of: request, acceptsPassword: acceptsPassword)
+            return try self.caller(of: text) { ClientAddress.of(request, from: peer, trusted: self.trustedProxies) }
         } catch {
             var problem = error
             if acceptsPassword { problem.headers[.wwwAuthenticate] = "Basic realm=\"pinledger\", charset=\"UTF-8\"" }
@@ -46,7 +60,7 @@ struct Authenticator: Sendable {
         }
     }
 
-    private func principal(of text: String) throws(Problem) -> Actor {
+    private func caller(of text: String, from address: () -> IPAddress) throws(Problem) -> Caller {
         let token: APIToken
         do { token = try APIToken(parsing: text) } catch {
             throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is truncated or mistyped.")
@@ -58,9 +72,19 @@ struct Authenticator: Sendable {
         // After the last verified event, tokens may have been made or revoked.
         if let fault = self.ledger.partialFault { throw Problem(fault) }
         let access = self.ledger.view.state.access
+        let now = self.clock()
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],
-            token.matches(digest: known.digest), known.isValid(at: self.clock())
-        else { throw Problem(.tokenInvalid, "The token is unknown, revoked or expired.") }
-        return Actor(kind: .token, id: known.id, name: known.name)
+            token.matches(digest: known.digest), known.isValid(at: now), access.isPrincipalActive(of: known),
+            known.kind != .calendar, known.isAccepted(from: address())
+        else {
+            throw Problem(
+                .tokenInvalid,
+                "The token is unknown, revoked, expired, not accepted from this network, or of a suspended principal.")
+        }
+        // History names the person, also where each of their devices has a token of its own.
+        let principal = known.terms?.principal.flatMap { access.principals[$0] }
+        let actor = Actor(
+            kind: .token, id: known.id, name: principal?.name ?? known.name, principalID: principal?.id)
+        return Caller(actor: actor, rights: access.rights(of: known, at: now))
     }
 }

@@ -25,9 +25,13 @@ struct CalendarFeedRoutes: Sendable {
     var routes: [Route] {
         let all = "/v1/apps/{app}/calendar-feeds"
         return [
-            Route("listCalendarFeeds", .get, all, self.list),
-            Route("createCalendarFeed", .post, all, query: CommandExecutor.drawingQuery, self.create),
-            Route("revokeCalendarFeed", .delete, "\(all)/{feed}", query: CommandExecutor.bodilessQuery, self.revoke),
+            Route("listCalendarFeeds", .get, all, access: .app(.readApps), self.list),
+            Route(
+                "createCalendarFeed", .post, all, access: .app(.manageCalendarFeeds),
+                query: CommandExecutor.drawingQuery, self.create),
+            Route(
+                "revokeCalendarFeed", .delete, "\(all)/{feed}", access: .app(.manageCalendarFeeds),
+                query: CommandExecutor.bodilessQuery, self.revoke),
             Route("getCalendarByFeed", .get, "/calendars/{app}/{feed}/pins.ics", access: .everybody, self.get),
         ]
     }
@@ -55,11 +59,12 @@ struct CalendarFeedRoutes: Sendable {
         }
         let secret = CalendarSecret.generate(app: app.id.text)
         let id = CalendarSecret.newID()
-        let command = AccessCommand.issueToken(
-            id: id, name: Access.feedName(change.content.name, of: app.id), digest: secret.digest,
-            expiresAt: change.content.expiresAt ?? self.services.clock().adding(seconds: Self.defaultSeconds)
-        )
-        let result = try await self.change.perform(.access(command), of: change, in: exchange)
+        let grant = Grant(role: RoleName(.viewer), apps: [.one(app.id)])
+        let feed = NewToken(
+            id: id, name: AccessToken.feedName(change.content.name, of: app.id), digest: secret.digest,
+            expiresAt: change.content.expiresAt ?? self.services.clock().adding(seconds: Self.defaultSeconds),
+            terms: AccessToken.Terms(kind: .calendar, grants: [grant]))
+        let result = try await self.change.perform(.access(.issueToken(feed)), of: change, in: exchange)
         // The address is shown only once. A repeated request gets the same record without it.
         let isNew = !result.recorded.isReplay && !result.isDryRun
         let path = "/calendars/\(app.id)/\(secret.revealedText)/pins.ics"
@@ -100,12 +105,9 @@ struct CalendarFeedRoutes: Sendable {
 }
 
 extension Access {
-    /// The name under which a feed is recorded. No app's id has a colon.
-    static func feedName(_ name: String, of app: AppID) -> String { "calendar feed of \(app): \(name)" }
-
     /// The calendar feeds of an app, the oldest first, also revoked ones.
     func feeds(of app: AppID) -> [AccessToken] {
-        let prefix = Self.feedName("", of: app)
+        let prefix = AccessToken.feedName("", of: app)
         return self.tokens.values.filter { CalendarSecret.isID($0.id) && $0.name.hasPrefix(prefix) }
             .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
             .map { feed in

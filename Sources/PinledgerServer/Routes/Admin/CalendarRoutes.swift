@@ -15,14 +15,18 @@ struct CalendarRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("getCalendar", .get, "/v1/apps/{app}/calendar") { exchange in
+            Route("getCalendar", .get, "/v1/apps/{app}/calendar", access: .app(.readApps)) { exchange in
                 .json(
                     try self.calendar(of: try exchange.app).json(horizons: self.services.environment.facts().horizons))
             },
-            Route("getCalendarFeed", .get, "/v1/apps/{app}/calendar.ics", acceptsPassword: true) { exchange in
+            Route(
+                "getCalendarFeed", .get, "/v1/apps/{app}/calendar.ics", access: .app(.readApps), acceptsPassword: true
+            ) { exchange in
                 try self.feed(of: try exchange.app)
             },
-            Route("listAttention", .get, "/v1/attention", query: ["app", "severity"], self.attention),
+            Route(
+                "listAttention", .get, "/v1/attention", access: .somewhere(.readApps), query: ["app", "severity"],
+                self.attention),
         ]
     }
 
@@ -44,7 +48,7 @@ struct CalendarRoutes: Sendable {
 
     private func attention(_ exchange: Exchange) async throws -> Response {
         let app = try exchange.appInQuery
-        if let app { _ = try self.services.app(app) }
+        if let app { _ = try self.services.app(app, seenBy: exchange.rights) }
         let severity = try exchange.query["severity"].map { text in
             guard let severity = AttentionItem.Severity(rawValue: text) else {
                 throw Problem(.malformedRequest, "The query parameter severity must be urgent, soon or info.")
@@ -52,7 +56,10 @@ struct CalendarRoutes: Sendable {
             return severity
         }
         let context = self.services.decisionContext
-        let list = self.services.ledger.view.state.attention(of: app, severity: severity, in: context)
+        let rights = exchange.rights
+        let list = self.services.ledger.view.state.attention(
+            of: app, severity: severity, showing: rights.sees, isWhole: rights.allowsEverywhere(.readWebhooks),
+            in: context)
         return .json(list.json(at: context.now))
     }
 }

@@ -121,7 +121,7 @@ struct CommandExecutor: Sendable {
             let (recorded, before, after) = try writer.rehearse(request)
             return Result(
                 recorded: recorded, isDryRun: true, stream: stream, after: after,
-                difference: JSONDifference.between(before.json(of: stream), after.json(of: stream)).json
+                difference: before.difference(of: stream, to: after).json
             )
         }
         await self.keep(change.material)
@@ -167,9 +167,9 @@ struct CommandExecutor: Sendable {
         _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
         part: String?
     ) throws -> CommandRequest {
-        guard let principal = exchange.principal else { throw Problem(.tokenMissing, "A change requires a token.") }
+        guard let actor = exchange.actor else { throw Problem(.tokenMissing, "A change requires a token.") }
         let origin = Origin(
-            actor: principal, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
+            actor: actor, reason: change.reason, isForced: change.isForced, requestID: exchange.requestID,
             idempotencyKey: try exchange.idempotencyKey(of: part)
         )
         let expected = part == nil ? try Self.expectedVersion(of: exchange.request) : nil
@@ -242,6 +242,13 @@ struct CommandExecutor: Sendable {
 }
 
 extension LedgerState {
+    /// What a change of one stream makes different.
+    fileprivate func difference(of stream: StreamID, to after: LedgerState) -> JSONDifference {
+        guard case .access = stream else { return .between(self.json(of: stream), after.json(of: stream)) }
+        // All tokens and principals are much, and not for everyone who may change one.
+        return .between(self.access.json(whereNot: after.access), after.access.json(whereNot: self.access))
+    }
+
     /// The state of one stream, as the API shows it.
     func json(of stream: StreamID) -> JSON {
         switch stream {
@@ -253,7 +260,7 @@ extension LedgerState {
             ]
         case .fleet: self.fleet.json
         case .keys: .array(self.keys.keys.values.sorted { $0.kid < $1.kid }.map(\.json))
-        case .access: .array(self.access.tokens.values.sorted { $0.id < $1.id }.map(\.json))
+        case .access: self.access.json
         case .webhooks: self.webhooks.json
         case .log: self.log.json
         }

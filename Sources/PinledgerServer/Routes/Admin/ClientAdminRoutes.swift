@@ -20,11 +20,15 @@ struct ClientAdminRoutes: Sendable {
     var routes: [Route] {
         let client = "/v1/apps/{app}/clients/{client}"
         return [
-            Route("listClients", .get, "/v1/apps/{app}/clients", self.list),
-            Route("getClient", .get, client, self.get),
-            Route("setClient", .put, client, query: CommandExecutor.query, self.set),
-            Route("removeClient", .delete, client, query: CommandExecutor.bodilessQuery, self.remove),
-            Route("setClientKey", .post, "\(client)/key", query: CommandExecutor.drawingQuery, self.setKey),
+            Route("listClients", .get, "/v1/apps/{app}/clients", access: .app(.readApps), self.list),
+            Route("getClient", .get, client, access: .app(.readApps), self.get),
+            Route("setClient", .put, client, access: .app(.changeApps), query: CommandExecutor.query, self.set),
+            Route(
+                "removeClient", .delete, client, access: .app(.changeApps), query: CommandExecutor.bodilessQuery,
+                self.remove),
+            Route(
+                "setClientKey", .post, "\(client)/key", access: .app(.manageClientKeys),
+                query: CommandExecutor.drawingQuery, self.setKey),
         ]
     }
 

@@ -11,7 +11,7 @@ struct CompatRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [Route("getCompat", .get, "/v1/apps/{app}/compat", query: ["client"], self.matrix)]
+        [Route("getCompat", .get, "/v1/apps/{app}/compat", access: .app(.readApps), query: ["client"], self.matrix)]
     }
 
     private func matrix(_ exchange: Exchange) async throws -> Response {

@@ -20,9 +20,12 @@ struct DeliveryRoutes: Sendable {
         let hook = "/v1/webhooks/{webhook_id}"
         return [
             Route(
-                "listWebhookDeliveries", .get, "\(hook)/deliveries", query: ["state", "limit", "cursor"], self.list),
-            Route("replayWebhookDelivery", .post, "\(hook)/deliveries/{position}/replay", self.replayOne),
-            Route("replayWebhook", .post, "\(hook)/replay", self.replay),
+                "listWebhookDeliveries", .get, "\(hook)/deliveries", access: .everywhere(.readWebhooks),
+                query: ["state", "limit", "cursor"], self.list),
+            Route(
+                "replayWebhookDelivery", .post, "\(hook)/deliveries/{position}/replay",
+                access: .everywhere(.manageWebhooks), self.replayOne),
+            Route("replayWebhook", .post, "\(hook)/replay", access: .everywhere(.manageWebhooks), self.replay),
         ]
     }
 

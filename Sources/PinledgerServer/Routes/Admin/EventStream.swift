@@ -32,12 +32,19 @@ struct EventStream: Sendable {
     }
 
     var routes: [Route] {
-        [Route("streamEvents", .get, "/v1/events", query: ["app", "after", "from"], self.stream)]
+        [
+            Route(
+                "streamEvents", .get, "/v1/events", access: .somewhere(.readHistory), query: ["app", "after", "from"],
+                self.stream)
+        ]
     }
 
     private func stream(_ exchange: Exchange) async throws -> Response {
         let app = try exchange.appInQuery
-        if let app { _ = try self.services.app(app) }
+        if let app { _ = try self.services.app(app, seenBy: exchange.rights) }
+        guard exchange.rights.allows(.readHistory, of: app) else {
+            throw Problem(Refusal.permissionMissing(.readHistory, app.map { .app($0) } ?? .everywhere))
+        }
         let head = self.services.ledger.position
         var cursor = head
         let (after, from) = (
@@ -77,12 +84,12 @@ struct EventStream: Sendable {
             } catch is PostgresError {}
         }
 
-        let (stream, start, principal) = (self, cursor, exchange.principal)
+        let (stream, start, actor) = (self, cursor, exchange.actor)
         let body = ResponseBody { writer in
             defer { slot.release() }
             var writer = writer
             try await exchange.request.body.consumeWithCancellationOnInboundClose { _ in
-                try await stream.write(from: start, of: app, for: principal, to: &writer)
+                try await stream.write(from: start, of: app, for: actor, to: &writer)
             }
             try await writer.finish(nil)
         }
@@ -93,7 +100,7 @@ struct EventStream: Sendable {
     private static let attempts = 10
 
     @concurrent private func write(
-        from start: Int64, of app: AppID?, for principal: Actor?, to writer: inout any ResponseBodyWriter
+        from start: Int64, of app: AppID?, for actor: Actor?, to writer: inout any ResponseBodyWriter
     ) async throws {
         let ledger = self.services.ledger
         var cursor = start
@@ -103,12 +110,12 @@ struct EventStream: Sendable {
         let heartbeat = AsyncTimerSequence(interval: interval, clock: .continuous).map { _ in Int64?.none }
         let wakeups = merge(ledger.positions().map { Int64?.some($0) }, heartbeat)
         for try await wakeup in wakeups.cancelOnGracefulShutdown() {
-            guard self.isAllowed(principal) else { return }
+            guard self.rights(of: actor).allows(.readHistory, of: app) else { return }
             if wakeup == nil { try await writer.write(ByteBuffer(string: ": alive\n\n")) }
             // With a heartbeat comes what could not be read before.
             let position = wakeup ?? ledger.position
             var failures = 0
-            while cursor < position, self.isAllowed(principal) {
+            while cursor < position, self.rights(of: actor).allows(.readHistory, of: app) {
                 let page: ArraySlice<LedgerReader.Stored>
                 do { page = try await self.pages.entries(at: cursor..<position) } catch let error as PostgresError {
                     failures += 1
@@ -118,24 +125,28 @@ struct EventStream: Sendable {
                     try await Task.sleep(for: .seconds(1))
                     continue
                 }
-                guard let last = page.last, self.isAllowed(principal) else { break }
-                let text = Self.text(of: page, app, ledger.view.state.fleet)
+                let rights = self.rights(of: actor)
+                guard let last = page.last, rights.allows(.readHistory, of: app) else { break }
+                let text = Self.text(of: page, app, rights, ledger.view.state.fleet)
                 if text.readableBytes > 0 { try await writer.write(text) }
                 cursor = last.entry.position + 1
             }
         }
     }
 
-    /// Whether the token that opened a stream still opens anything. It may be revoked, or expire, at any time.
-    private func isAllowed(_ principal: Actor?) -> Bool {
-        guard let principal, self.services.ledger.partialFault == nil else { return false }
-        let token = self.services.ledger.view.state.access.tokens[principal.id]
-        return token?.isValid(at: self.services.clock()) ?? false
+    /// What the token that opened a stream still opens. It may be revoked, expire, or lose its rights at any time.
+    private func rights(of actor: Actor?) -> Rights {
+        guard let actor, self.services.ledger.partialFault == nil else { return .nothing }
+        return self.services.ledger.view.state.access.rights(of: actor, at: self.services.clock())
     }
 
-    private static func text(of page: ArraySlice<LedgerReader.Stored>, _ app: AppID?, _ fleet: Fleet) -> ByteBuffer {
+    private static func text(
+        of page: ArraySlice<LedgerReader.Stored>, _ app: AppID?, _ rights: Rights, _ fleet: Fleet
+    ) -> ByteBuffer {
+        let hidden = Set(rights.hiddenStreams)
         var text = ByteBuffer()
-        for stored in page where app == nil || stored.entry.stream.app == app {
+        for stored in page
+        where (app == nil || stored.entry.stream.app == app) && !hidden.contains(stored.entry.stream) {
             // Canonical JSON has no line feed, so that one data line holds the entry.
             let id = EpochNumber(epoch: fleet.epoch(at: stored.entry.position), number: stored.entry.position)
             text.writeString("id: \(id)\nevent: \(stored.entry.event.type)\ndata: ")

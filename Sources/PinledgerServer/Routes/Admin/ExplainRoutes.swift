@@ -14,7 +14,7 @@ struct ExplainRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [Route("explain", .post, "/v1/apps/{app}/explain", self.explain)]
+        [Route("explain", .post, "/v1/apps/{app}/explain", access: .app(.readApps), self.explain)]
     }
 
     private struct Question {

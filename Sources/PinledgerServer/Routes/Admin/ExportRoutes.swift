@@ -20,7 +20,11 @@ struct ExportRoutes: Sendable {
     private static let signedFormat = "wultra_static"
 
     var routes: [Route] {
-        [Route("getExport", .get, "/v1/apps/{app}/export/{format}", query: ["notes"], self.export)]
+        [
+            Route(
+                "getExport", .get, "/v1/apps/{app}/export/{format}", access: .app(.readApps), query: ["notes"],
+                self.export)
+        ]
     }
 
     private func export(_ exchange: Exchange) async throws -> Response {

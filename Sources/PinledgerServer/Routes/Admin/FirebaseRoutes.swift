@@ -12,7 +12,9 @@ struct FirebaseRoutes: Sendable {
         self.services = services
     }
 
-    var routes: [Route] { [Route("getFirebasePush", .get, "/v1/apps/{app}/firebase", self.get)] }
+    var routes: [Route] {
+        [Route("getFirebasePush", .get, "/v1/apps/{app}/firebase", access: .app(.readApps), self.get)]
+    }
 
     /// Returns what this node knows: each node that has an account for the project pushes by itself.
     private func get(_ exchange: Exchange) async throws -> Response {

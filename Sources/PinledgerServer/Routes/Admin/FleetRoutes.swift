@@ -14,11 +14,12 @@ struct FleetRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("getFleet", .get, "/v1/fleet") { _ in
+            Route("getFleet", .get, "/v1/fleet", access: .somewhere(.readFleet)) { _ in
                 let fleet = self.services.ledger.view.state.fleet
                 return .json(fleet.json, headers: [.eTag: self.services.tag(of: fleet.version)])
             },
-            Route("updateFleet", .patch, "/v1/fleet", query: CommandExecutor.query) { exchange in
+            Route("updateFleet", .patch, "/v1/fleet", access: .everywhere(.changeFleet), query: CommandExecutor.query) {
+                exchange in
                 let change = try await exchange.change { (members) throws(JSONDefect) in
                     let field = try members.required("issuer")
                     let issuer = try field.string()

@@ -16,12 +16,12 @@ struct GuardRailRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listGuardRails", .get, "/v1/guard-rails") { _ in
+            Route("listGuardRails", .get, "/v1/guard-rails", access: .somewhere(.readApps)) { _ in
                 let fleet = self.services.ledger.view.state.fleet
                 let rails = GuardRail.allCases.map { $0.json(isLowered: fleet.loweredRails.contains($0)) }
                 return .json(["guard_rails": .array(rails)], headers: [.eTag: self.services.tag(of: fleet.version)])
             },
-            Route("getGuardRail", .get, "/v1/guard-rails/{code}") { exchange in
+            Route("getGuardRail", .get, "/v1/guard-rails/{code}", access: .somewhere(.readApps)) { exchange in
                 let fleet = self.services.ledger.view.state.fleet
                 let rail = try exchange.guardRail
                 guard case .object(var members) = rail.json(isLowered: fleet.loweredRails.contains(rail)) else {
@@ -30,13 +30,19 @@ struct GuardRailRoutes: Sendable {
                 members["page"] = .string(GuardRailPages.text(of: rail))
                 return .json(.object(members), headers: [.eTag: self.services.tag(of: fleet.version)])
             },
-            Route("setGuardRail", .put, "/v1/guard-rails/{code}", query: CommandExecutor.query) { exchange in
+            Route(
+                "setGuardRail", .put, "/v1/guard-rails/{code}", access: .everywhere(.changeGuardRails),
+                query: CommandExecutor.query
+            ) { exchange in
                 let rail = try exchange.guardRail
                 let change = try await Self.change(in: exchange)
                 return try await self.change(
                     .fleet(.setGuardRail(rail, isLowered: change.content)), of: change, in: exchange)
             },
-            Route("setAppGuardRail", .put, "/v1/apps/{app}/guard-rails/{code}", query: CommandExecutor.query) {
+            Route(
+                "setAppGuardRail", .put, "/v1/apps/{app}/guard-rails/{code}", access: .app(.changeGuardRails),
+                query: CommandExecutor.query
+            ) {
                 exchange in
                 let (id, rail) = (try exchange.app, try exchange.guardRail)
                 let change = try await Self.change(in: exchange)

@@ -20,7 +20,8 @@ struct HistoryRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listHistory", .get, "/v1/history", query: Self.query + ["stream"]) { exchange in
+            Route("listHistory", .get, "/v1/history", access: .somewhere(.readHistory), query: Self.query + ["stream"])
+            { exchange in
                 var filter = LedgerReader.Filter()
                 if let text = exchange.query["stream"] {
                     guard let stream = StreamID(text: text) else {
@@ -31,15 +32,32 @@ struct HistoryRoutes: Sendable {
                     }
                     filter.stream = stream
                 }
+                try Self.authorize(&filter, for: exchange.rights)
                 return try await self.page(exchange, filter, at: "/v1/history")
             },
-            Route("listAppHistory", .get, "/v1/apps/{app}/history", query: Self.query) { exchange in
+            Route("listAppHistory", .get, "/v1/apps/{app}/history", access: .app(.readHistory), query: Self.query) {
+                exchange in
                 let app = try self.services.app(try exchange.app)
                 var filter = LedgerReader.Filter()
                 filter.stream = .app(app.id)
                 return try await self.page(exchange, filter, at: "/v1/apps/\(app.id)/history")
             },
         ]
+    }
+
+    /// Refuses a stream that the caller may not read. Without one, the caller must be able to read every app's events; what
+    /// belongs to no app is left out where it may not be read.
+    private static func authorize(_ filter: inout LedgerReader.Filter, for rights: Rights) throws(Problem) {
+        guard let stream = filter.stream else {
+            guard rights.allowsEverywhere(.readHistory) else {
+                throw Problem(Refusal.permissionMissing(.readHistory, .everywhere))
+            }
+            filter.hidden = rights.hiddenStreams
+            return
+        }
+        guard !rights.mayRead(stream) else { return }
+        guard let app = stream.app else { throw Problem(Refusal.permissionMissing(stream.permission, .everywhere)) }
+        throw Problem(rights.sees(app) ? Refusal.permissionMissing(.readHistory, .app(app)) : Refusal.appUnknown(app))
     }
 
     private func page(_ exchange: Exchange, _ filter: LedgerReader.Filter, at path: String) async throws -> Response {
@@ -57,12 +75,17 @@ struct HistoryRoutes: Sendable {
                 }
                 return types.flatMap { $0 }
             } ?? []
-        filter.actorID = try exchange.query["actor"].map { text in
-            guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {
-                throw Problem(.malformedRequest, "The query parameter actor must be the id of an actor.")
-            }
-            return text
-        }
+        filter.actorIDs =
+            try exchange.query["actor"].map { text in
+                guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {
+                    throw Problem(
+                        .malformedRequest, "The query parameter actor must be the id of an actor or a principal.")
+                }
+                // A principal acts with tokens; its own id stands for itself.
+                let access = self.services.ledger.view.state.access
+                guard access.principals[text] != nil else { return [text] }
+                return [text] + access.tokens.values.filter { $0.terms?.principal == text }.map(\.id).sorted()
+            } ?? []
         filter.since = try exchange.time("since")
         filter.until = try exchange.time("until")
         filter.after = try exchange.number("after", in: 0...JSON.largestInteger)

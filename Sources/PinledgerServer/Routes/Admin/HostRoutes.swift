@@ -19,14 +19,20 @@ struct HostRoutes: Sendable {
         let query = CommandExecutor.query
         let bodiless = CommandExecutor.bodilessQuery
         return [
-            Route("listHosts", .get, "/v1/apps/{app}/hosts", self.list),
-            Route("addHost", .post, "/v1/apps/{app}/hosts", query: query, self.add),
-            Route("getHost", .get, host, self.get),
-            Route("updateHost", .patch, host, query: query, self.update),
-            Route("removeHost", .delete, host, query: bodiless, self.remove),
-            Route("startCandidate", .post, "\(host)/candidate", query: query, self.startCandidate),
-            Route("dropCandidate", .delete, "\(host)/candidate", query: bodiless, self.dropCandidate),
-            Route("promoteCandidate", .post, "\(host)/candidate/promote", query: query, self.promoteCandidate),
+            Route("listHosts", .get, "/v1/apps/{app}/hosts", access: .app(.readApps), self.list),
+            Route("addHost", .post, "/v1/apps/{app}/hosts", access: .app(.changeApps), query: query, self.add),
+            Route("getHost", .get, host, access: .app(.readApps), self.get),
+            Route("updateHost", .patch, host, access: .app(.changeApps), query: query, self.update),
+            Route("removeHost", .delete, host, access: .app(.changeApps), query: bodiless, self.remove),
+            Route(
+                "startCandidate", .post, "\(host)/candidate", access: .app(.changeApps), query: query,
+                self.startCandidate),
+            Route(
+                "dropCandidate", .delete, "\(host)/candidate", access: .app(.changeApps), query: bodiless,
+                self.dropCandidate),
+            Route(
+                "promoteCandidate", .post, "\(host)/candidate/promote", access: .app(.changeApps), query: query,
+                self.promoteCandidate),
         ]
     }
 

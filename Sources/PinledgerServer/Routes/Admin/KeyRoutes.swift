@@ -19,14 +19,21 @@ struct KeyRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listKeys", .get, "/v1/keys", self.list),
-            Route("createKey", .post, "/v1/keys", query: CommandExecutor.drawingQuery, self.create),
-            Route("activateKey", .post, "/v1/keys/{kid}/activate", query: CommandExecutor.query) { exchange in
+            Route("listKeys", .get, "/v1/keys", access: .everywhere(.readKeys), self.list),
+            Route(
+                "createKey", .post, "/v1/keys", access: .everywhere(.manageKeys), query: CommandExecutor.drawingQuery,
+                self.create),
+            Route(
+                "activateKey", .post, "/v1/keys/{kid}/activate", access: .everywhere(.manageKeys),
+                query: CommandExecutor.query
+            ) { exchange in
                 let kid = try self.keyID(exchange)
                 let change = try await exchange.change { (_) throws(JSONDefect) in }
                 return try await self.change(.keys(.activate(kid: kid)), of: change, in: exchange)
             },
-            Route("retireKey", .post, "/v1/keys/{kid}/retire", query: CommandExecutor.query, self.retire),
+            Route(
+                "retireKey", .post, "/v1/keys/{kid}/retire", access: .everywhere(.manageKeys),
+                query: CommandExecutor.query, self.retire),
         ]
     }
 

@@ -19,14 +19,19 @@ struct KillSwitchRoutes: Sendable {
         let query = CommandExecutor.query
         let bodiless = CommandExecutor.bodilessQuery
         return [
-            Route("listKillSwitches", .get, "/v1/kill-switches", self.list),
-            Route("engageFleetKillSwitch", .put, "/v1/kill-switch", query: query) { exchange in
+            Route("listKillSwitches", .get, "/v1/kill-switches", access: .somewhere(.readApps), self.list),
+            Route(
+                "engageFleetKillSwitch", .put, "/v1/kill-switch", access: .everywhere(.engageKillSwitches), query: query
+            ) { exchange in
                 try await self.engage(exchange) { .fleet(.engageKillSwitch(expiresAt: $0)) }
             },
-            Route("releaseFleetKillSwitch", .delete, "/v1/kill-switch", query: bodiless) { exchange in
+            Route(
+                "releaseFleetKillSwitch", .delete, "/v1/kill-switch", access: .everywhere(.releaseKillSwitches),
+                query: bodiless
+            ) { exchange in
                 try await self.release(exchange, .fleet(.releaseKillSwitch))
             },
-            Route("engageAppKillSwitch", .put, app, query: query) { exchange in
+            Route("engageAppKillSwitch", .put, app, access: .app(.engageKillSwitches), query: query) { exchange in
                 let id = try exchange.app
                 let change = try await exchange.change { (members) throws(JSONDefect) in
                     let expiresAt = try self.expiry(&members)
@@ -37,15 +42,19 @@ struct KillSwitchRoutes: Sendable {
                 }
                 return try await self.change(.app(id, [change.content]), of: change, in: exchange)
             },
-            Route("releaseAppKillSwitch", .delete, app, query: bodiless + Exchange.versionQuery) { exchange in
+            Route(
+                "releaseAppKillSwitch", .delete, app, access: .app(.releaseKillSwitches),
+                query: bodiless + Exchange.versionQuery
+            ) { exchange in
                 let command = try exchange.versionRange.map { AppCommand.releaseVersionKillSwitch($0) }
                 return try await self.release(exchange, .app(try exchange.app, [command ?? .releaseKillSwitch(nil)]))
             },
-            Route("engageHostKillSwitch", .put, host, query: query) { exchange in
+            Route("engageHostKillSwitch", .put, host, access: .app(.engageKillSwitches), query: query) { exchange in
                 let (id, pattern) = (try exchange.app, try exchange.host)
                 return try await self.engage(exchange) { .app(id, [.engageKillSwitch(pattern, expiresAt: $0)]) }
             },
-            Route("releaseHostKillSwitch", .delete, host, query: bodiless) { exchange in
+            Route("releaseHostKillSwitch", .delete, host, access: .app(.releaseKillSwitches), query: bodiless) {
+                exchange in
                 try await self.release(exchange, .app(try exchange.app, [.releaseKillSwitch(try exchange.host)]))
             },
         ]
@@ -91,7 +100,7 @@ struct KillSwitchRoutes: Sendable {
             engaged.append(.object(members))
         }
         add("everything", nil, nil, state.fleet.killSwitch)
-        for app in state.apps.values.sorted(by: { $0.id < $1.id }) {
+        for app in state.apps.values.filter({ exchange.rights.sees($0.id) }).sorted(by: { $0.id < $1.id }) {
             add("app", app.id, nil, app.killSwitch)
             for engaged in app.versionKillSwitches {
                 add("app_versions", app.id, nil, engaged.killSwitch, versions: engaged.versions)

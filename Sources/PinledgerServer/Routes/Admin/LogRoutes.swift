@@ -26,11 +26,19 @@ struct LogRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("getLog", .get, "/v1/log", self.settings),
-            Route("openLog", .post, "/v1/log", query: CommandExecutor.drawingQuery, self.open),
-            Route("updateLog", .patch, "/v1/log", query: CommandExecutor.query, self.update),
-            Route("addLogKey", .post, "/v1/log/keys", query: CommandExecutor.drawingQuery, self.addKey),
-            Route("retireLogKey", .post, "/v1/log/keys/{kid}/retire", query: CommandExecutor.query, self.retireKey),
+            Route("getLog", .get, "/v1/log", access: .everywhere(.readLog), self.settings),
+            Route(
+                "openLog", .post, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.drawingQuery,
+                self.open),
+            Route(
+                "updateLog", .patch, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.query,
+                self.update),
+            Route(
+                "addLogKey", .post, "/v1/log/keys", access: .everywhere(.manageLog),
+                query: CommandExecutor.drawingQuery, self.addKey),
+            Route(
+                "retireLogKey", .post, "/v1/log/keys/{kid}/retire", access: .everywhere(.manageLog),
+                query: CommandExecutor.query, self.retireKey),
             self.reading("getCheckpoint", "/log/checkpoint", self.checkpoint),
             self.reading("getTile", "/log/tile/{tile}", takesRest: true, self.tile),
             self.reading("getInclusionProof", "/log/proofs/inclusion", query: ["position", "size"], self.inclusion),
@@ -49,7 +57,7 @@ struct LogRoutes: Sendable {
             operationID, .get, path, surface: .both, access: .log, acceptsPassword: true, isCostly: true,
             takesRest: takesRest, query: query
         ) { [readers] exchange in
-            guard exchange.principal == nil else { return try await handler(exchange) }
+            guard exchange.actor == nil else { return try await handler(exchange) }
             return try await readers.read { try await handler(exchange) }
         }
     }

@@ -18,9 +18,10 @@ struct MaterialRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("inspect", .post, "/v1/inspect", bodyLimit: Upload.maximumSize, self.inspect),
+            Route("inspect", .post, "/v1/inspect", access: .anyToken, bodyLimit: Upload.maximumSize, self.inspect),
             Route(
-                "describeKeys", .post, "/v1/apps/{app}/key-facts", query: CommandExecutor.query,
+                "describeKeys", .post, "/v1/apps/{app}/key-facts", access: .app(.changeApps),
+                query: CommandExecutor.query,
                 bodyLimit: Upload.maximumSize, self.describe),
         ]
     }

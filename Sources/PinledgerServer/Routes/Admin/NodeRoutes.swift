@@ -14,9 +14,10 @@ struct NodeRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listNodes", .get, "/v1/nodes", self.list),
+            Route("listNodes", .get, "/v1/nodes", access: .everywhere(.readFleet), self.list),
             Route(
-                "raiseFeatureLevel", .put, "/v1/fleet/feature-level", query: CommandExecutor.query, self.raise),
+                "raiseFeatureLevel", .put, "/v1/fleet/feature-level", access: .everywhere(.changeFleet),
+                query: CommandExecutor.query, self.raise),
         ]
     }
 

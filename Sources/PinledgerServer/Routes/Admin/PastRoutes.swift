@@ -11,13 +11,14 @@ struct PastRoutes: Sendable {
     var routes: [Route] {
         [
             Route(
-                "getDocumentContent", .get, "/v1/apps/{app}/document/content", query: ["position", "at"],
+                "getDocumentContent", .get, "/v1/apps/{app}/document/content", access: .app(.readHistory),
+                query: ["position", "at"],
                 self.documentContent),
             Route(
-                "listDocumentVersions", .get, "/v1/apps/{app}/document/versions",
+                "listDocumentVersions", .get, "/v1/apps/{app}/document/versions", access: .app(.readHistory),
                 query: ["since", "until", "limit", "cursor"], self.versions),
             Route(
-                "compareApp", .get, "/v1/apps/{app}/differences",
+                "compareApp", .get, "/v1/apps/{app}/differences", access: .app(.readHistory),
                 query: ["from_position", "from_at", "to_position", "to_at"], self.differences),
         ]
     }

@@ -16,8 +16,10 @@ struct PinRoutes: Sendable {
     var routes: [Route] {
         let pins = "/v1/apps/{app}/hosts/{host}/pins"
         return [
-            Route("addPin", .post, pins, query: CommandExecutor.query, self.add),
-            Route("updatePin", .patch, "\(pins)/{pin}", query: CommandExecutor.query, self.update),
+            Route("addPin", .post, pins, access: .app(.changeApps), query: CommandExecutor.query, self.add),
+            Route(
+                "updatePin", .patch, "\(pins)/{pin}", access: .app(.changeApps), query: CommandExecutor.query,
+                self.update),
         ]
     }
 

@@ -16,8 +16,10 @@ struct ProbeRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("probe", .post, "/v1/probes", self.probe),
-            Route("getObservations", .get, "/v1/apps/{app}/hosts/{host}/observations", self.observations),
+            Route("probe", .post, "/v1/probes", access: .somewhere(.runProbes), self.probe),
+            Route(
+                "getObservations", .get, "/v1/apps/{app}/hosts/{host}/observations", access: .app(.readApps),
+                self.observations),
         ]
     }
 
@@ -30,15 +32,17 @@ struct ProbeRoutes: Sendable {
         let before = self.services.observations.facts(of: endpoint)
         let observation = await self.services.probeScheduler.probe(endpoint)
         guard case .object(var members) = observation.outcome else { return .json(observation.outcome) }
-        members["keys"] = .array(self.keys(of: observation, before))
+        members["keys"] = .array(self.keys(of: observation, before, for: exchange.rights))
         return .json(.object(members))
     }
 
-    /// Every presented key: whether it had been seen there before, and which hosts pin it.
-    private func keys(of observation: Observation, _ before: EndpointFacts?) -> [JSON] {
-        let seen = Set(before?.chains.flatMap(\.pins) ?? [])
-        let apps = self.services.ledger.view.state.apps.values.sorted { $0.id < $1.id }
+    /// Every presented key: whether it had been seen there before, and which hosts pin it, of the apps that the caller sees.
+    private func keys(of observation: Observation, _ before: EndpointFacts?, for rights: Rights) -> [JSON] {
+        let apps = self.services.ledger.view.state.apps.values.filter { rights.sees($0.id) }.sorted { $0.id < $1.id }
         let hosts = apps.map { app in (app, app.patterns(probedBy: observation.endpoint)) }
+        // What was seen for others' apps would tell of them.
+        let isShown = rights.allowsEverywhere(.readApps) || hosts.contains { !$0.1.isEmpty }
+        let seen = isShown ? Set(before?.chains.flatMap(\.pins) ?? []) : []
         var done: Set<Pin> = []
         return observation.chains.flatMap(\.certificates).compactMap { certificate in
             let pin = certificate.key.pin

@@ -19,7 +19,8 @@ struct ReactionRoutes: Sendable {
     var routes: [Route] {
         [
             Route(
-                "getReactions", .get, "/v1/apps/{app}/reactions", query: ["failure_threshold_bp", "hours"],
+                "getReactions", .get, "/v1/apps/{app}/reactions", access: .app(.readApps),
+                query: ["failure_threshold_bp", "hours"],
                 self.reactions)
         ]
     }

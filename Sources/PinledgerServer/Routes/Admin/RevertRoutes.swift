@@ -8,7 +8,11 @@ struct RevertRoutes: Sendable {
     let services: Services
 
     var routes: [Route] {
-        [Route("revertAppChange", .post, "/v1/apps/{app}/revert", query: CommandExecutor.query, self.revert)]
+        [
+            Route(
+                "revertAppChange", .post, "/v1/apps/{app}/revert", access: .app(.changeApps),
+                query: CommandExecutor.query, self.revert)
+        ]
     }
 
     private func revert(_ exchange: Exchange) async throws -> Response {

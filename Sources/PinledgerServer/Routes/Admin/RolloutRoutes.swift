@@ -14,7 +14,7 @@ struct RolloutRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [Route("listRollouts", .get, "/v1/apps/{app}/rollouts", self.list)]
+        [Route("listRollouts", .get, "/v1/apps/{app}/rollouts", access: .app(.readApps), self.list)]
             + self.routes("App", "/v1/apps/{app}/rollout") { _ in nil }
             + self.routes("Host", "/v1/apps/{app}/hosts/{host}/rollout") { try $0.host }
     }
@@ -28,21 +28,25 @@ struct RolloutRoutes: Sendable {
             _ name: String, _ action: String,
             _ read: @escaping @Sendable (inout JSONMembers) throws(JSONDefect) -> RolloutCommand
         ) -> Route {
-            Route("\(name)\(kind)Rollout", .post, "\(path)/\(action)", query: query) { exchange in
+            Route(
+                "\(name)\(kind)Rollout", .post, "\(path)/\(action)", access: .app(.changeApps), query: query
+            ) { exchange in
                 try await self.perform(exchange, try place(exchange), read)
             }
         }
         return [
-            Route("get\(kind)RolloutPlan", .get, "\(path)/plan") { exchange in
+            Route("get\(kind)RolloutPlan", .get, "\(path)/plan", access: .app(.readApps)) { exchange in
                 try await self.plan(exchange, try place(exchange))
             },
-            Route("set\(kind)RolloutPlan", .put, "\(path)/plan", query: query) { exchange in
+            Route("set\(kind)RolloutPlan", .put, "\(path)/plan", access: .app(.changeApps), query: query) { exchange in
                 try await self.perform(exchange, try place(exchange)) { (members) throws(JSONDefect) in
                     .setPlan(try RolloutPlan.Terms(&members))
                 }
             },
-            Route("clear\(kind)RolloutPlan", .delete, "\(path)/plan", query: CommandExecutor.bodilessQuery) {
-                exchange in
+            Route(
+                "clear\(kind)RolloutPlan", .delete, "\(path)/plan", access: .app(.changeApps),
+                query: CommandExecutor.bodilessQuery
+            ) { exchange in
                 let change = try exchange.bodilessChange()
                 return try await self.record(.clearPlan, try place(exchange), of: change, in: exchange)
             },

@@ -19,11 +19,11 @@ struct RotationRoutes: Sendable {
         let one = "\(all)/{rotation}"
         let query = CommandExecutor.query
         return [
-            Route("listRotations", .get, all, self.list),
-            Route("startRotation", .post, all, query: query, self.start),
-            Route("getRotation", .get, one, self.get),
-            Route("advanceRotation", .post, "\(one)/advance", query: query, self.advance),
-            Route("abortRotation", .post, "\(one)/abort", query: query, self.abort),
+            Route("listRotations", .get, all, access: .app(.readApps), self.list),
+            Route("startRotation", .post, all, access: .app(.changeApps), query: query, self.start),
+            Route("getRotation", .get, one, access: .app(.readApps), self.get),
+            Route("advanceRotation", .post, "\(one)/advance", access: .app(.changeApps), query: query, self.advance),
+            Route("abortRotation", .post, "\(one)/abort", access: .app(.changeApps), query: query, self.abort),
         ]
     }
 

@@ -19,7 +19,11 @@ struct SimulateRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [Route("simulate", .post, "/v1/apps/{app}/simulate", bodyLimit: 512 * 1024, self.simulate)]
+        [
+            Route(
+                "simulate", .post, "/v1/apps/{app}/simulate", access: .app(.readApps), bodyLimit: 512 * 1024,
+                self.simulate)
+        ]
     }
 
     private struct Question: Sendable {
@@ -87,7 +91,7 @@ struct SimulateRoutes: Sendable {
     }
 
     private func context(_ now: Timestamp, of exchange: Exchange) throws -> DecisionContext {
-        var context = self.services.environment.context(at: now, actor: exchange.principal?.kind ?? .token)
+        var context = self.services.environment.context(at: now, actor: exchange.actor?.kind ?? .token)
         context.reason = try Reason("a simulation")
         return context
     }

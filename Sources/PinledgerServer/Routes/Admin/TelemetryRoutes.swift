@@ -23,10 +23,15 @@ struct TelemetryRoutes: Sendable {
         let keys = "/v1/apps/{app}/telemetry-keys"
         return [
             Route(
-                "getTelemetry", .get, "/v1/apps/{app}/telemetry", query: ["hours", "host", "minutes"], self.telemetry),
-            Route("listTelemetryKeys", .get, keys, self.list),
-            Route("createTelemetryKey", .post, keys, query: CommandExecutor.drawingQuery, self.create),
-            Route("retireTelemetryKey", .post, "\(keys)/{key_id}/retire", query: CommandExecutor.query, self.retire),
+                "getTelemetry", .get, "/v1/apps/{app}/telemetry", access: .app(.readApps),
+                query: ["hours", "host", "minutes"], self.telemetry),
+            Route("listTelemetryKeys", .get, keys, access: .app(.readApps), self.list),
+            Route(
+                "createTelemetryKey", .post, keys, access: .app(.manageTelemetryKeys),
+                query: CommandExecutor.drawingQuery, self.create),
+            Route(
+                "retireTelemetryKey", .post, "\(keys)/{key_id}/retire", access: .app(.manageTelemetryKeys),
+                query: CommandExecutor.query, self.retire),
         ]
     }
 

@@ -23,15 +23,20 @@ struct WebhookRoutes: Sendable {
         let hook = "/v1/webhooks/{webhook_id}"
         let query = CommandExecutor.query
         return [
-            Route("listWebhooks", .get, "/v1/webhooks", self.list),
-            Route("createWebhook", .post, "/v1/webhooks", query: CommandExecutor.drawingQuery, self.create),
-            Route("getWebhook", .get, hook, self.show),
-            Route("updateWebhook", .patch, hook, query: query, self.update),
-            Route("removeWebhook", .delete, hook, query: CommandExecutor.bodilessQuery, self.remove),
+            Route("listWebhooks", .get, "/v1/webhooks", access: .everywhere(.readWebhooks), self.list),
             Route(
-                "rotateWebhookSecret", .post, "\(hook)/rotate-secret", query: CommandExecutor.drawingQuery,
+                "createWebhook", .post, "/v1/webhooks", access: .everywhere(.manageWebhooks),
+                query: CommandExecutor.drawingQuery, self.create),
+            Route("getWebhook", .get, hook, access: .everywhere(.readWebhooks), self.show),
+            Route("updateWebhook", .patch, hook, access: .everywhere(.manageWebhooks), query: query, self.update),
+            Route(
+                "removeWebhook", .delete, hook, access: .everywhere(.manageWebhooks),
+                query: CommandExecutor.bodilessQuery, self.remove),
+            Route(
+                "rotateWebhookSecret", .post, "\(hook)/rotate-secret", access: .everywhere(.manageWebhooks),
+                query: CommandExecutor.drawingQuery,
                 self.rotateSecret),
-            Route("testWebhook", .post, "\(hook)/test", self.test),
+            Route("testWebhook", .post, "\(hook)/test", access: .everywhere(.manageWebhooks), self.test),
         ]
     }
 

@@ -18,12 +18,17 @@ struct WitnessRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route("listWitnesses", .get, "/v1/log/witnesses", self.list),
-            Route("addWitness", .post, "/v1/log/witnesses", query: CommandExecutor.query, self.add),
+            Route("listWitnesses", .get, "/v1/log/witnesses", access: .everywhere(.readLog), self.list),
             Route(
-                "removeWitness", .delete, "/v1/log/witnesses/{key_id}", query: CommandExecutor.bodilessQuery,
+                "addWitness", .post, "/v1/log/witnesses", access: .everywhere(.manageLog), query: CommandExecutor.query,
+                self.add),
+            Route(
+                "removeWitness", .delete, "/v1/log/witnesses/{key_id}", access: .everywhere(.manageLog),
+                query: CommandExecutor.bodilessQuery,
                 self.remove),
-            Route("setQuorum", .put, "/v1/log/quorum", query: CommandExecutor.query, self.setQuorum),
+            Route(
+                "setQuorum", .put, "/v1/log/quorum", access: .everywhere(.manageLog), query: CommandExecutor.query,
+                self.setQuorum),
         ]
     }
 

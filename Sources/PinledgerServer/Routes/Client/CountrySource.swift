@@ -1,7 +1,7 @@
+package import Addresses
 package import Countries
 package import HTTPTypes
 import HummingbirdCore
-package import Probing
 
 /// The source of a client's country: a proxy in front that knows it, else a database by the client's address. Where
 /// neither does, the client's own statement is used.

@@ -41,6 +41,12 @@ extension WultraAdminRoutes {
     /// Adds the certificate that a server of the host presents as its own now.
     func addServed(to pattern: HostPattern, _ body: [UInt8], in exchange: Exchange) async throws -> Response {
         let id = try exchange.wultraApp
+        // The server looks at the host before there is a change to decide on.
+        for permission in [Permission.runProbes, .changeApps] {
+            guard exchange.rights.allows(permission, on: id, hosts: [pattern]) else {
+                throw Problem(Refusal.permissionMissing(permission, .app(id)))
+            }
+        }
         // A recorded certificate needs no reachable server any more.
         if let replay = try await self.changes.replay(id, body, in: exchange), let certificate = replay.certificate {
             return await self.answer(certificate, nil, of: pattern, to: replay, in: exchange)

@@ -23,31 +23,43 @@ struct WultraAdminRoutes: Sendable {
         let versions = "/apps/{app}/versions"
         let text = "/texts/{key}/{language}"
         return [
-            self.posting("createWultraApp", "/apps") { (body) throws(WultraAdminError) in try .createApp(body) },
-            self.route("listWultraApps", .get, "/apps", self.listApps),
-            self.route("getWultraApp", .get, "/apps/{app}", self.getApp),
-            self.posting("addServedWultraCertificate", "\(certificates)/auto") { (body) throws(WultraAdminError) in
+            self.posting("createWultraApp", "/apps", .somewhere(.createApps)) { (body) throws(WultraAdminError) in
+                try .createApp(body)
+            },
+            self.route("listWultraApps", .get, "/apps", .somewhere(.readApps), self.listApps),
+            self.route("getWultraApp", .get, "/apps/{app}", .app(.readApps), self.getApp),
+            self.posting("addServedWultraCertificate", "\(certificates)/auto", .app(.changeApps)) {
+                (body) throws(WultraAdminError) in
                 try .addServedCertificate(body)
             },
-            self.posting("addWultraCertificate", "\(certificates)/pem") { (body) throws(WultraAdminError) in
+            self.posting("addWultraCertificate", "\(certificates)/pem", .app(.changeApps)) {
+                (body) throws(WultraAdminError) in
                 try .addCertificate(body)
             },
-            self.deleting("deleteWultraCertificate", certificates, query: ["domain", "fingerprint"]) { exchange in
+            self.deleting("deleteWultraCertificate", certificates, .app(.changeApps), query: ["domain", "fingerprint"])
+            { exchange in
                 try WultraAdminRequest.deleteCertificate(
                     domain: exchange.query["domain"], fingerprint: exchange.query["fingerprint"])
             },
-            self.deleting("deleteWultraDomain", "/apps/{app}/domains", query: ["domain"]) { exchange in
+            self.deleting("deleteWultraDomain", "/apps/{app}/domains", .app(.changeApps), query: ["domain"]) {
+                exchange in
                 try WultraAdminRequest.deleteDomain(exchange.query["domain"])
             },
-            self.route("deleteExpiredWultraCertificates", .delete, "/certificates/expired", self.deleteExpired),
-            self.route("listWultraVersions", .get, versions, self.listVersions),
-            self.posting("addWultraVersion", versions) { (body) throws(WultraAdminError) in try .addVersionRule(body) },
-            self.route("getWultraVersion", .get, "\(versions)/{id}", self.getVersion),
-            self.route("deleteWultraVersion", .delete, "\(versions)/{id}", self.deleteVersion),
-            self.route("listWultraTexts", .get, "/texts", self.listTexts),
-            self.posting("setWultraText", "/texts") { (body) throws(WultraAdminError) in try .setText(body) },
-            self.route("getWultraText", .get, text, self.getText),
-            self.route("deleteWultraText", .delete, text, self.deleteText),
+            self.route(
+                "deleteExpiredWultraCertificates", .delete, "/certificates/expired", .everywhere(.changeApps),
+                self.deleteExpired),
+            self.route("listWultraVersions", .get, versions, .app(.readApps), self.listVersions),
+            self.posting("addWultraVersion", versions, .app(.changeApps)) { (body) throws(WultraAdminError) in
+                try .addVersionRule(body)
+            },
+            self.route("getWultraVersion", .get, "\(versions)/{id}", .app(.readApps), self.getVersion),
+            self.route("deleteWultraVersion", .delete, "\(versions)/{id}", .app(.changeApps), self.deleteVersion),
+            self.route("listWultraTexts", .get, "/texts", .everywhere(.readApps), self.listTexts),
+            self.posting("setWultraText", "/texts", .everywhere(.changeApps)) { (body) throws(WultraAdminError) in
+                try .setText(body)
+            },
+            self.route("getWultraText", .get, text, .everywhere(.readApps), self.getText),
+            self.route("deleteWultraText", .delete, text, .everywhere(.changeApps), self.deleteText),
         ]
     }
 
@@ -55,11 +67,12 @@ struct WultraAdminRoutes: Sendable {
         path: "/compat/wultra/admin", refusal: { WultraAdminRefusal.response(to: $0) })
 
     private func route(
-        _ id: String, _ method: HTTPRequest.Method, _ path: String, query: [String] = [],
+        _ id: String, _ method: HTTPRequest.Method, _ path: String, _ access: Route.Access, query: [String] = [],
         _ handler: @escaping @Sendable (Exchange) async throws -> Response
     ) -> Route {
         Route(
-            id, method, Self.subtree.path + path, acceptsPassword: true, query: query, subtree: Self.subtree
+            id, method, Self.subtree.path + path, access: access, acceptsPassword: true, query: query,
+            subtree: Self.subtree
         ) { exchange in
             do { return try await handler(exchange) } catch let error as WultraAdminError {
                 return exchange.reply(status: error.status, error.body)
@@ -68,10 +81,10 @@ struct WultraAdminRoutes: Sendable {
     }
 
     private func posting(
-        _ id: String, _ path: String,
+        _ id: String, _ path: String, _ access: Route.Access,
         _ read: @escaping @Sendable ([UInt8]) throws(WultraAdminError) -> WultraAdminRequest
     ) -> Route {
-        self.route(id, .post, path) { exchange in
+        self.route(id, .post, path, access) { exchange in
             let body = try await exchange.body()
             // No foreign page can make a browser send this, with a stored password.
             try exchange.requireJSON()
@@ -81,10 +94,10 @@ struct WultraAdminRoutes: Sendable {
 
     /// Deleting a missing object succeeds: scripts repeat their requests.
     private func deleting(
-        _ id: String, _ path: String, query: [String],
+        _ id: String, _ path: String, _ access: Route.Access, query: [String],
         _ read: @escaping @Sendable (Exchange) throws -> WultraAdminRequest?
     ) -> Route {
-        self.route(id, .delete, path, query: query) { exchange in
+        self.route(id, .delete, path, access, query: query) { exchange in
             guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
             guard let request = try read(exchange) else { return exchange.reply(status: 200, WultraAdminAnswer.ok) }
             do { return try await self.answer(request, [], in: exchange) } catch let error as WultraAdminError
@@ -125,6 +138,12 @@ struct WultraAdminRoutes: Sendable {
     private func create(
         _ id: AppID, _ displayName: String, _ body: [UInt8], in exchange: Exchange
     ) async throws -> Response {
+        // Before anything tells whether there is such an app, and before a key is made for it.
+        for permission in [Permission.createApps, .manageClientKeys] {
+            guard exchange.rights.allows(permission, on: id) else {
+                throw Problem(Refusal.permissionMissing(permission, .app(id)))
+            }
+        }
         var result = try await self.changes.replay(id, body, in: exchange)
         if result == nil {
             guard self.services.ledger.view.state.apps[id] == nil else {
@@ -133,8 +152,9 @@ struct WultraAdminRoutes: Sendable {
                     "There is an app \(id) already. Where it has no clients of this kind yet, declare them: pinledger "
                         + "client set \(id) wultra --generate-key.")
             }
+            let seen = self.services.wultraApps.filter { exchange.rights.sees($0.app.id) }.map(\.settings)
             let command = try WultraAdminCommand.creating(
-                displayName: displayName, texts: WultraAdminCommand.texts(of: self.services.wultraApps.map(\.settings)))
+                displayName: displayName, texts: WultraAdminCommand.texts(of: seen))
             let secret = try await ClientSigningKey.generate(.es256)
             let key = ClientKey(of: secret)
             // Before the ledger names it, so that no node ever needs a missing key.
@@ -146,7 +166,9 @@ struct WultraAdminRoutes: Sendable {
     }
 
     private func listApps(_ exchange: Exchange) async throws -> Response {
-        let apps = self.services.wultraApps.map { (name: $0.app.id, displayName: $0.app.displayName) }
+        let apps = self.services.wultraApps.filter { exchange.rights.sees($0.app.id) }.map {
+            (name: $0.app.id, displayName: $0.app.displayName)
+        }
         return exchange.reply(status: 200, WultraAdminAnswer.apps(apps))
     }
 

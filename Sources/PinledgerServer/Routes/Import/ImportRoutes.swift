@@ -22,10 +22,12 @@ struct ImportRoutes: Sendable {
         let bodyLimit = 1024 * 1024
         return [
             Route(
-                "importRemoteConfig", .post, "/v1/import/remote-config", query: query, bodyLimit: bodyLimit,
+                "importRemoteConfig", .post, "/v1/import/remote-config", access: .app(.changeApps), query: query,
+                bodyLimit: bodyLimit,
                 self.remoteConfig),
             Route(
-                "importFile", .post, "/v1/import/{format}", query: query + ["host", "condition"], bodyLimit: bodyLimit,
+                "importFile", .post, "/v1/import/{format}", access: .app(.changeApps),
+                query: query + ["host", "condition"], bodyLimit: bodyLimit,
                 self.file),
         ]
     }

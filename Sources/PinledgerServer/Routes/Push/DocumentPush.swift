@@ -1,6 +1,6 @@
+import Addresses
 import Concurrency
 import NIOCore
-import Probing
 import Publishing
 import Signals
 import Synchronization

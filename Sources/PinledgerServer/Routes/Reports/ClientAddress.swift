@@ -1,3 +1,4 @@
+import Addresses
 import HummingbirdCore
 import NIOCore
 import Probing

@@ -1,3 +1,4 @@
+import Addresses
 import EventStore
 import HTTPTypes
 import Hummingbird

@@ -1,7 +1,7 @@
+package import Addresses
 import NIOCore
 import PinWire
 import Pinning
-package import Probing
 package import Secrets
 package import Signals
 import Synchronization

@@ -47,7 +47,7 @@ extension ExportedEvent {
     private static func activity(of type: String) -> (id: Int64, name: String) {
         let ends = { (endings: [String]) in endings.contains { type.hasSuffix($0) } }
         let begun = ["CandidateStarted", "RotationStarted", "WarningRaised"]
-        if begun.contains(type) || ends(["Created", "Added", "Issued", "Opened", "Staged", "Engaged"]) {
+        if begun.contains(type) || ends(["Created", "Added", "Issued", "Opened", "Staged", "Engaged", "Granted"]) {
             return (1, "Create")
         }
         if ends(["Removed", "Revoked", "Dropped", "Cleared", "Retired", "Released", "Aborted"]) {
@@ -61,7 +61,9 @@ extension ExportedEvent {
         let high = ["PinRevoked", "HistoryRestored", "SigningKeyActivated"]
         if high.contains(self.type) || self.type.hasSuffix("KillSwitchEngaged") { return (4, "High") }
         let isOfRules = self.entry["forced"] == true || self.type.contains("GuardRail")
-        let isOfRights = ["Token", "SigningKey", "LogKey"].contains { self.type.hasPrefix($0) }
+        let isOfRights = ["Token", "Role", "Principal", "Grant", "SigningKey", "LogKey"].contains {
+            self.type.hasPrefix($0)
+        }
         return isOfRules || isOfRights ? (3, "Medium") : (1, "Informational")
     }
 }

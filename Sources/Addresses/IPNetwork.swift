@@ -38,6 +38,9 @@ package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
             && Self.masked(address.bytes, self.prefix) == self.address.bytes
     }
 
+    /// Whether every address of a range is in this one.
+    package func contains(_ other: IPNetwork) -> Bool { other.prefix >= self.prefix && self.contains(other.address) }
+
     package var description: String { "\(self.address)/\(self.prefix)" }
 
     private static func masked(_ bytes: [UInt8], _ prefix: Int) -> [UInt8] {

@@ -1,5 +1,4 @@
 import Glibc
-package import NIOCore
 
 /// An IPv4 or IPv6 address, without a scope.
 package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
@@ -22,17 +21,6 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         var bytes = [UInt8](repeating: 0, count: isIPv4 ? 4 : 16)
         guard unsafe inet_pton(isIPv4 ? AF_INET : AF_INET6, text, &bytes) == 1 else { return nil }
         self.bytes = bytes
-    }
-
-    /// The address of a socket; nil for one of a path.
-    package init?(_ address: SocketAddress) {
-        guard let text = address.ipAddress else { return nil }
-        self.init(text)
-    }
-
-    /// The socket address of `port` at this address.
-    package func socketAddress(port: Int) throws -> SocketAddress {
-        try SocketAddress(packedIPAddress: ByteBuffer(bytes: self.bytes), port: port)
     }
 
     /// The text in the form of RFC 5952.

@@ -1,0 +1,156 @@
+import PinWire
+
+// What each command needs. The route table names the same permission for its operation; this one counts: it is asked in the
+// state on which the command is decided, so that no right outlives its end, however long a command waits.
+
+extension DecisionContext {
+    /// Refuses unless the commander holds a permission on everything.
+    func requireEverywhere(_ permission: Permission) throws(Refusal) {
+        guard self.rights.allowsEverywhere(permission) else { throw .permissionMissing(permission, .everywhere) }
+    }
+
+    /// Refuses unless the commander holds a permission on any app.
+    func requireSomewhere(_ permission: Permission) throws(Refusal) {
+        guard self.rights.allowsSomewhere(permission) else { throw .permissionMissing(permission, .anyApp) }
+    }
+
+    /// Refuses unless the commander holds a permission on an app. Where it does not see the app, the app does not exist.
+    func require(_ permission: Permission, on app: AppID, hosts: [HostPattern]? = nil) throws(Refusal) {
+        guard !self.rights.allows(permission, on: app, hosts: hosts) else { return }
+        guard permission == .createApps || self.rights.sees(app) else { throw .appUnknown(app) }
+        throw .permissionMissing(permission, .app(app))
+    }
+
+    /// Refuses a command that the commander may not give.
+    func authorize(_ command: Command) throws(Refusal) {
+        switch command {
+        case .app(let app, let commands):
+            for command in commands {
+                for permission in command.permissions {
+                    try self.require(permission, on: app, hosts: command.hosts)
+                }
+                guard !command.isOfServer || self.commander?.kind != .token else {
+                    throw .permissionMissing(.changeApps, .app(app))
+                }
+            }
+            if self.isForced { try self.require(.overrideGuardRails, on: app, hosts: commands.hosts) }
+        case .watch(let app), .publication(let app, _):
+            guard self.commander?.kind != .token else { throw .permissionMissing(.changeApps, .app(app)) }
+        case .telemetryKey(let app, _):
+            try self.require(.manageTelemetryKeys, on: app)
+            if self.isForced { try self.require(.overrideGuardRails, on: app) }
+        case .fleet(let command):
+            try self.requireEverywhere(command.permission)
+            if case .restoreHistory = command, self.commander?.kind == .token {
+                throw .permissionMissing(command.permission, .everywhere)
+            }
+        case .keys: try self.requireEverywhere(.manageKeys)
+        case .webhooks: try self.requireEverywhere(.manageWebhooks)
+        case .log: try self.requireEverywhere(.manageLog)
+        // What is needed depends on the state (`Access.decide`).
+        case .access: break
+        }
+        if self.isForced, command.stream.app == nil { try self.requireEverywhere(.overrideGuardRails) }
+    }
+}
+
+extension FleetCommand {
+    fileprivate var permission: Permission {
+        switch self {
+        case .engageKillSwitch: .engageKillSwitches
+        case .releaseKillSwitch: .releaseKillSwitches
+        case .setGuardRail: .changeGuardRails
+        case .setIssuer, .restoreHistory, .raiseFeatureLevel: .changeFleet
+        }
+    }
+}
+
+extension [AppCommand] {
+    /// The hosts of all of them; nil where one concerns the whole app.
+    fileprivate var hosts: [HostPattern]? {
+        var hosts: [HostPattern] = []
+        for command in self {
+            guard let more = command.hosts else { return nil }
+            hosts += more
+        }
+        return hosts
+    }
+}
+
+extension AppCommand {
+    fileprivate var permissions: [Permission] {
+        switch self {
+        case .create: [.createApps]
+        case .archive, .unarchive: [.archiveApps]
+        case .engageKillSwitch, .engageVersionKillSwitch: [.engageKillSwitches]
+        case .releaseKillSwitch, .releaseVersionKillSwitch: [.releaseKillSwitches]
+        case .setGuardRail: [.changeGuardRails]
+        case .setClientKey: [.manageClientKeys]
+        case .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .addHost,
+            .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate, .dropCandidate, .setHostRollout,
+            .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin, .setEndpoints, .describeKeys,
+            .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .react,
+            .revert:
+            [.changeApps]
+        }
+    }
+
+    /// Whether only the server itself does this.
+    fileprivate var isOfServer: Bool {
+        switch self {
+        case .react, .rollout(_, .drive): true
+        default: false
+        }
+    }
+
+    /// The hosts that a command is about; nil where it is about the whole app.
+    fileprivate var hosts: [HostPattern]? {
+        switch self {
+        case .addHost(let host, _, _, _), .setSubdomains(let host, _), .removeHost(let host), .setMode(let host, _, _),
+            .startCandidate(let host, _, _, _), .promoteCandidate(let host), .dropCandidate(let host),
+            .setHostRollout(let host, _), .addPin(let host, _, _), .activatePin(let host, _, _),
+            .setPinRole(let host, _, _, _), .retirePin(let host, _, _), .revokePin(let host, _, _),
+            .setEndpoints(let host, _):
+            [host]
+        case .rollout(let host, _), .engageKillSwitch(let host, _), .releaseKillSwitch(let host): host.map { [$0] }
+        case .startRotation(let rotation): rotation.hosts
+        case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
+            .unarchive, .engageVersionKillSwitch, .releaseVersionKillSwitch, .describeKeys, .setGuardRail,
+            .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .react, .revert:
+            nil
+        }
+    }
+}
+
+extension AppEvent {
+    /// What it takes to cause the event, beyond a change of the app, with the hosts that it is about. A revert causes events
+    /// of every kind.
+    fileprivate var cause: (permission: Permission, hosts: [HostPattern]?)? {
+        switch self {
+        case .killSwitchEngaged(let host, _): (.engageKillSwitches, host.map { [$0] })
+        case .versionKillSwitchEngaged: (.engageKillSwitches, nil)
+        case .killSwitchReleased(let host): (.releaseKillSwitches, host.map { [$0] })
+        case .versionKillSwitchReleased: (.releaseKillSwitches, nil)
+        case .appCreated: (.createApps, nil)
+        case .appArchived, .appUnarchived: (.archiveApps, nil)
+        case .clientKeySet: (.manageClientKeys, nil)
+        case .guardRailSet: (.changeGuardRails, nil)
+        default: nil
+        }
+    }
+}
+
+extension DecisionContext {
+    /// Refuses a change of an app with effects that its commander may not cause.
+    func authorize(_ change: AppChange) throws(Refusal) {
+        for event in change.events {
+            if let (permission, hosts) = event.cause { try self.require(permission, on: change.after.id, hosts: hosts) }
+            // A host's kill switch ends with the host.
+            if case .hostRemoved(let host) = event,
+                change.before?.hosts[host]?.killSwitch?.isInForce(at: self.now) == true
+            {
+                try self.require(.releaseKillSwitches, on: change.after.id, hosts: [host])
+            }
+        }
+    }
+}

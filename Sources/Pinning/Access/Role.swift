@@ -1,0 +1,73 @@
+/// The name of a role: 1 to 40 lower-case letters, digits, hyphens and underscores, beginning with a letter.
+package struct RoleName: Hashable, Comparable, Sendable, CustomStringConvertible {
+    package let text: String
+
+    package var description: String { self.text }
+
+    package static func < (left: RoleName, right: RoleName) -> Bool { left.text < right.text }
+
+    /// Why a text is not the name of a role.
+    package struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    package init(_ text: String) throws(Malformed) {
+        let bytes = Array(text.utf8)
+        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
+        guard (1...40).contains(bytes.count), let first = bytes.first, letters.contains(first),
+            bytes.allSatisfy({
+                letters.contains($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || [UInt8(ascii: "-"), UInt8(ascii: "_")].contains($0)
+            })
+        else {
+            throw Malformed(
+                description: "must be 1 to 40 lower-case letters, digits, hyphens and underscores, beginning with a "
+                    + "letter, such as release-manager")
+        }
+        self.text = text
+    }
+
+    /// The name of a role that every installation has.
+    package init(_ role: BuiltInRole) { self.text = role.rawValue }
+}
+
+/// The roles that every installation has, from the one that may do least. They cannot be changed.
+package enum BuiltInRole: String, CaseIterable, Sendable {
+    /// Sees apps and what they serve.
+    case viewer
+    /// Sees everything, changes nothing.
+    case auditor
+    /// Changes pins, hosts and rollouts, within the guard rails.
+    case editor
+    /// Turns pinning off and on again.
+    case `operator`
+    case admin
+
+    /// All names that no role of an installation may have: approvals of changes will bring one more.
+    static let names = Set(BuiltInRole.allCases.map(\.rawValue) + ["approver"])
+
+    package var permissions: Set<Permission> { Self.table[self] ?? [] }
+
+    // Asked with every request.
+    private static let table: [BuiltInRole: Set<Permission>] = {
+        let viewing: Set<Permission> = [.readApps, .readFleet]
+        return [
+            .viewer: viewing,
+            .auditor: Set(Permission.allCases.filter(\.isRead)),
+            .editor: viewing.union([.readHistory, .createApps, .changeApps, .manageCalendarFeeds, .runProbes]),
+            .operator: viewing.union([.readHistory, .runProbes, .engageKillSwitches, .releaseKillSwitches]),
+            .admin: Set(Permission.allCases),
+        ]
+    }()
+
+    /// What its holders may do, for people.
+    package var summary: String {
+        switch self {
+        case .viewer: "Sees apps, their hosts and pins, and what they serve."
+        case .auditor: "Sees everything, also history, access and the log. Changes nothing."
+        case .editor: "Creates apps and changes their hosts, pins and rollouts, within the guard rails."
+        case .operator: "Engages and releases kill switches."
+        case .admin: "May do everything."
+        }
+    }
+}

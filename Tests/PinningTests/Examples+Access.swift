@@ -1,0 +1,72 @@
+import Addresses
+import PinWire
+import Pinning
+
+/// A token that may do everything, or what it is granted.
+func newToken(
+    _ id: String, named name: String = "CI", digest: [UInt8] = sha256([1]),
+    until end: Timestamp = noon.adding(seconds: 3600),
+    _ grants: [Grant]? = [.everywhere(.admin)], of principal: String? = nil, from networks: [IPNetwork] = []
+) -> NewToken {
+    NewToken(
+        id: id, name: name, digest: digest, expiresAt: end,
+        terms: AccessToken.Terms(kind: .general, grants: grants, principal: principal, networks: networks))
+}
+
+func pattern(_ text: String) -> AppPattern {
+    guard let pattern = try? AppPattern(text) else { preconditionFailure("\(text) names no apps") }
+    return pattern
+}
+
+func roleName(_ text: String) -> RoleName {
+    guard let name = try? RoleName(text) else { preconditionFailure("\(text) is no name of a role") }
+    return name
+}
+
+func network(_ text: String) -> IPNetwork {
+    guard let network = try? IPNetwork(text) else { preconditionFailure("\(text) is no network") }
+    return network
+}
+
+/// The examples of the stream `access` since there are roles, as ``examples`` has them.
+let accessExamples: [String: Entry] = {
+    let end = Timestamp(microseconds: 1_770_000_000_250_000)
+    let narrow = Grant(
+        role: RoleName(.editor), apps: [pattern("com.example.*"), pattern("org.example")],
+        hosts: [host("api.example.com"), host("*.example.com")], expiresAt: end)
+    let token = newToken("tok_2", named: "CI", digest: sha256([3]), until: end, [narrow])
+    var own = newToken("tok_3", named: "phone", digest: sha256([4]), until: end, nil, of: "prn_1")
+    own.terms?.networks = [network("10.0.0.0/8"), network("2001:db8::/32")]
+    var feed = newToken(
+        "cal_1", named: "calendar", digest: sha256([5]), until: end,
+        [Grant(role: RoleName(.viewer), apps: [.one(shop)])])
+    feed.terms?.kind = .calendar
+    var pipeline = newToken(
+        "tok_4", named: "build", digest: sha256([6]), until: end, [.everywhere(.viewer)], of: "prn_1")
+    pipeline.terms?.kind = .pipeline
+    let events: [(String, AccessEvent)] = [
+        ("TokenIssued.granted", .tokenIssued(token)), ("TokenIssued.own", .tokenIssued(own)),
+        ("TokenIssued.calendar", .tokenIssued(feed)), ("TokenIssued.pipeline", .tokenIssued(pipeline)),
+        ("RoleDefined", .roleDefined(roleName("release-manager"), [.changeApps, .readApps])),
+        ("RoleRemoved", .roleRemoved(roleName("release-manager"))),
+        ("PrincipalAdded", .principalAdded(id: "prn_1", .person, name: "Ada “Countess” Lovelace")),
+        ("PrincipalAdded.service", .principalAdded(id: "prn_2", .service, name: "pipeline")),
+        ("PrincipalRenamed", .principalRenamed(id: "prn_1", name: "Ada King")),
+        ("PrincipalSuspended", .principalSuspended(id: "prn_1")),
+        ("PrincipalReinstated", .principalReinstated(id: "prn_1")),
+        ("RoleGranted", .roleGranted(id: "grt_1", principal: "prn_1", .everywhere(.auditor))),
+        ("RoleGranted.narrow", .roleGranted(id: "grt_2", principal: "prn_1", narrow)),
+        ("GrantRevoked", .grantRevoked(id: "grt_1", principal: "prn_1")),
+    ]
+    let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
+    let ada = Origin(actor: Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1"))
+    return Dictionary(
+        uniqueKeysWithValues: events.enumerated().map { index, example in
+            let entry = Entry(
+                position: Int64(1200 + index), stream: .access, streamVersion: Int64(index + 1), time: noon,
+                event: .access(example.1), origin: index.isMultiple(of: 2) ? plain : ada
+            )
+            return (example.0, entry)
+        }
+    )
+}()
