@@ -41,6 +41,7 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 	swift build -c release --scratch-path .build-release --product AppendBench
 	swift build -c release --scratch-path .build-release --product LedgerLoad
 	swift build -c release --scratch-path .build-release --product ProbeBench
+	swift build -c release --scratch-path .build-release --product AccessBench
 	swift build -c release --scratch-path .build-release --product EvaluateBench
 	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
 

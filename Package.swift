@@ -257,6 +257,8 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Fold"
         ),
+        .executableTarget(
+            name: "AccessBench", dependencies: ["PinWire", "Pinning"], path: "Tests/Benchmarks/Access"),
         .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
         .executableTarget(
             name: "ProbeBench", dependencies: ["Addresses", "PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),

@@ -11,7 +11,8 @@ import Testing
     static let all: [ConnectionTrouble] = [
         .refused, .noWay(reason: "Network is unreachable"), .nameUnknown, .connectTimedOut, .answerTimedOut, .closed,
         .answerTooLarge, .noTLS, .needsTLS, .authorityUnknown, .wrongName, .certificateExpired, .certificateNotYetValid,
-        .certificateRefused(reason: "EE certificate key too weak"), .handshakeFailed, .badAddress, .unforeseen,
+        .certificateRefused(reason: "EE certificate key too weak"), .handshakeFailed, .badAddress, .tokenExposed,
+        .unforeseen,
     ]
 
     @Test(arguments: Self.all) func `trouble with a connection is described in a sentence, with advice`(
@@ -34,6 +35,19 @@ import Testing
         #expect(advice(.authorityUnknown, "https://pins:1", .authorities(file: "ca.pem")).contains("ca.pem"))
         #expect(advice(.needsTLS, "http://pins:1").contains("https://pins:1"))
         #expect(advice(.noTLS, "https://pins:1").contains("http://pins:1"))
+        #expect(advice(.tokenExposed, "http://pins:1").contains("https://pins:1"))
+    }
+
+    @Test(arguments: [
+        ("http://127.0.0.1:8440", false), ("http://127.9.9.9", false), ("http://[::1]:8440", false),
+        ("http://localhost:8440", false), ("http://a.localhost", false), ("https://pins.example.com", false),
+        ("HTTPS://pins.example.com", false), ("http://pins.example.com", true), ("HTTP://10.0.0.5:8441", true),
+        ("http://127.0.0.1.example.com", true), ("http://localhost.example.com", true),
+        ("http://[::ffff:127.0.0.1]", true),
+        ("http://0.0.0.0:1", true), ("http://127.1", true), ("pins.example.com", false),
+    ]) func `a token is exposed on a plain connection that leaves the machine`(server: String, isExposed: Bool) {
+        #expect(ServerContext(server: server, token: "t").isExposed == isExposed)
+        #expect(!ServerContext(server: server, token: "t", allowsHTTP: true).isExposed)
     }
 
     /// Errors of the libraries below, with what the operator is told where the port cannot be asked any more.

@@ -172,7 +172,13 @@ def wultra(text: bool = False):
     return scene
 
 
+def principal(api):
+    return {"principal_id": api.must("POST", "/v1/access/principals", {"name": "Ada"}).json["principal_id"]}
+
+
 SCENES = {
+    "addPrincipal": lambda api: {}, "updatePrincipal": principal, "grantRole": principal,
+    "setRole": lambda api: {"role": "release-manager"},
     "createApp": lambda api: {}, "addHost": lambda api: {"app": app(api)}, "importRemoteConfig": lambda api: {"app": app(api)},
     "importFile": lambda api: {"app": app(api), "format": "android_nsc"},
     "setClient dynapins": lambda api: host(api) | {"client": "dynapins"},

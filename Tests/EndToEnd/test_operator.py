@@ -139,7 +139,9 @@ def failures(node, secure, authority):
         "plain HTTP on a TLS port": ([f"http://127.0.0.1:{good}"], "speaks TLS on this port", f"https://127.0.0.1:{good}"),
         "TLS on a plain port": ([f"https://127.0.0.1:{plain}", *ca], "plain HTTP", f"http://127.0.0.1:{plain}"),
         "nobody there": ([f"http://127.0.0.1:{free_port()}"], "nothing listens", "doctor"),
-        "no such name": (["http://nowhere.invalid:1"], "has no address", "--server"),
+        "no such name": (["https://nowhere.invalid:1"], "has no address", "--server"),
+        "a token that all could read": (["http://nowhere.invalid:1"], "the token is not sent", "--allow-http"),
+        "a token that all may read": (["http://nowhere.invalid:1", "--allow-http"], "has no address", "--server"),
         "no address": (["pins"], "not the address of a server", "http://"),
     }  # fmt: skip
 

@@ -90,7 +90,7 @@ struct IdempotencyTests {
             _ = try await node.writer.execute(try Sample.create(app))
             let actors = [
                 Actor(kind: .local, id: "a", name: "A"), Actor(kind: .local, id: "b", name: "B"),
-                Actor(kind: .local, id: "a", name: "A"),
+                Actor(kind: .system, id: "a", name: "A"),
             ]
             for (number, actor) in actors.enumerated() {
                 let request = try Sample.request(.app(app, [.rename("n\(number)")]), key: "k", actor: actor)

@@ -48,6 +48,12 @@ extension Problem {
         }
     }
 
+    /// A refusal with what can be done instead.
+    init(_ refusal: Refusal, alternative: String) {
+        self.init(refusal)
+        self.detail += " \(alternative)"
+    }
+
     /// Some apps, the first of many.
     private static func list(_ patterns: [AppPattern]) -> String {
         let shown = patterns.prefix(5).map(\.description).joined(separator: ", ")

@@ -70,8 +70,9 @@ struct OperationsRoutes: Sendable {
         if exchange.isOperators {
             members["status"] = .string(readiness.status(for: use))
             members.merge(self.details(readiness)) { _, detail in detail }
-            // How many apps there are is the business of those who see all of them.
-            if !exchange.rights.allowsEverywhere(.readApps) {
+            // How many apps there are is the business of those who see all of them. A node that still reads the ledger cannot
+            // tell who does, and what it has read is all that there is to see of its progress.
+            if self.services.ledger.unread == nil, !exchange.rights.allowsEverywhere(.readApps) {
                 for name in ["apps", "documents"] { members[name] = nil }
             }
         }

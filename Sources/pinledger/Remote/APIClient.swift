@@ -133,7 +133,14 @@ struct APIClient {
         let base = self.base
         var request = HTTPClientRequest(url: base + path)
         request.method = HTTPMethod(rawValue: method)
-        if let token = self.context.token { request.headers.add(name: "Authorization", value: "Bearer \(token)") }
+        if let token = self.context.token {
+            // What clients fetch needs no token.
+            if !self.context.isExposed {
+                request.headers.add(name: "Authorization", value: "Bearer \(token)")
+            } else if !["/client/", "/compat/", "/readyz", "/healthz"].contains(where: path.hasPrefix) {
+                throw BrokenExchange(trouble: .tokenExposed, server: base, trust: self.context.trust)
+            }
+        }
         request.headers.add(name: "User-Agent", value: "pinledger/\(Version.text)")
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body {

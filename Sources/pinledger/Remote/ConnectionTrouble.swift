@@ -31,6 +31,8 @@ enum ConnectionTrouble: Hashable {
     case certificateRefused(reason: String)
     case handshakeFailed
     case badAddress
+    /// The token would be sent over plain HTTP to another machine.
+    case tokenExposed
     case unforeseen
 
     /// Whether the server cannot have seen the request.
@@ -38,7 +40,8 @@ enum ConnectionTrouble: Hashable {
         switch self {
         case .answerTimedOut, .closed, .answerTooLarge, .unforeseen: false
         case .refused, .noWay, .nameUnknown, .connectTimedOut, .noTLS, .needsTLS, .authorityUnknown, .wrongName,
-            .certificateExpired, .certificateNotYetValid, .certificateRefused, .handshakeFailed, .badAddress:
+            .certificateExpired, .certificateNotYetValid, .certificateRefused, .handshakeFailed, .badAddress,
+            .tokenExposed:
             true
         }
     }
@@ -151,7 +154,7 @@ enum ConnectionTrouble: Hashable {
     func failure(server: String, trust: ServerTrust) -> CommandFailure {
         CommandFailure(
             self.sentence(server: server), advice: self.advice(server: server, trust: trust),
-            status: self == .badAddress ? .usage : .unreachable)
+            status: [.badAddress, .tokenExposed].contains(self) ? .usage : .unreachable)
     }
 
     private func sentence(server: String) -> String {
@@ -172,6 +175,8 @@ enum ConnectionTrouble: Hashable {
         case .certificateRefused(let reason): "\(server) is not trusted: \(reason)"
         case .handshakeFailed: "\(server) and this program cannot agree on a TLS connection"
         case .badAddress: "\(server) is not the address of a server"
+        case .tokenExposed:
+            "the token is not sent to \(server): the connection is not encrypted, and leaves this machine"
         case .unforeseen: "\(server) cannot be reached"
         }
     }
@@ -201,6 +206,9 @@ enum ConnectionTrouble: Hashable {
         case .certificateNotYetValid: return "Synchronize the clocks of this machine and of the server with NTP."
         case .certificateRefused: return "Give the server another certificate."
         case .handshakeFailed: return "The server must speak TLS 1.2 or 1.3. Read its log."
+        case .tokenExposed:
+            return
+                "Give the server a certificate and --server https://\(rest), or use a tunnel to the node. In a network that you trust, --allow-http (PINLEDGER_ALLOW_HTTP=1) sends it all the same."
         case .badAddress: return "Give --server as http://HOST:PORT or https://HOST:PORT."
         }
     }

@@ -1,3 +1,4 @@
+import Addresses
 import ArgumentParser
 import Foundation
 import Keys
@@ -10,11 +11,30 @@ struct ServerContext: Sendable {
     var token: String?
     /// The authorities by which the server is verified where its address is `https`.
     var trust: ServerTrust
+    /// Whether the token may be sent over plain HTTP to another machine.
+    var allowsHTTP = false
 
-    init(server: String, token: String?, trust: ServerTrust = .system) {
+    init(server: String, token: String?, trust: ServerTrust = .system, allowsHTTP: Bool = false) {
         self.server = server
         self.token = token
         self.trust = trust
+        self.allowsHTTP = allowsHTTP
+    }
+
+    /// Whether everyone on the way to the server could read the token.
+    var isExposed: Bool {
+        guard !self.allowsHTTP, let address = URLComponents(string: self.server),
+            address.scheme?.lowercased() == "http"
+        else { return false }
+        let host = (address.host ?? "").lowercased().trimmingCharacters(in: ["[", "]"])
+        if host == "localhost" || host.hasSuffix(".localhost") { return false }
+        return IPAddress(host).map { !Self.isLoopback($0) } ?? true
+    }
+
+    /// 127.0.0.0/8 and ::1.
+    private static func isLoopback(_ address: IPAddress) -> Bool {
+        guard !address.isIPv4 else { return address.bytes.first == 127 }
+        return address.bytes.last == 1 && address.bytes.dropLast().allSatisfy { $0 == 0 }
     }
 
     /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
@@ -64,6 +84,12 @@ struct ServerOptions: ParsableArguments {
     )
     var caFile: String?
 
+    @Flag(
+        help:
+            "Send the token over http to another machine too, where all on the way can read it. [env: PINLEDGER_ALLOW_HTTP=1]"
+    )
+    var allowHTTP = false
+
     /// Server and token, by the order of precedence: flag, environment, directory.
     func context() throws -> ServerContext {
         let found = try ServerContext(path: "\(DataDirectory.ofEnvironment)/context.json")
@@ -85,7 +111,8 @@ struct ServerOptions: ParsableArguments {
         // A token is only sent to the server for which it was made.
         return ServerContext(
             server: url, token: token ?? (url == found?.server ? found?.token : nil),
-            trust: ServerTrust(caFile: self.caFile))
+            trust: ServerTrust(caFile: self.caFile),
+            allowsHTTP: self.allowHTTP || Environment.isSet("PINLEDGER_ALLOW_HTTP"))
     }
 
     /// The bytes of a file with a token, or of standard input.
@@ -129,14 +156,6 @@ struct RemoteOptions: ParsableArguments {
     /// Sends a change that has only a reason, and shows what was recorded.
     func change(_ method: String, _ path: String, _ options: ChangeOptions) async throws {
         try await self.change(method, path, [:], options)
-    }
-
-    /// The bytes of a file with a token, or of standard input.
-    private static func token(in file: String) throws(CommandFailure) -> [UInt8] {
-        if file == "-" { return [UInt8](FileHandle.standardInput.readDataToEndOfFile()) }
-        do throws(PrivateFile.Failure) { return try PrivateFile.read(file) } catch {
-            throw CommandFailure(error, "the token", file, status: .unauthorized)
-        }
     }
 
     /// Runs `body` with a client, which is closed afterwards on every way out.

@@ -43,7 +43,12 @@ struct EventStream: Sendable {
         let app = try exchange.appInQuery
         if let app { _ = try self.services.app(app, seenBy: exchange.rights) }
         guard exchange.rights.allows(.readHistory, of: app) else {
-            throw Problem(Refusal.permissionMissing(.readHistory, app.map { .app($0) } ?? .everywhere))
+            guard let app else {
+                throw Problem(
+                    Refusal.permissionMissing(.readHistory, .everywhere),
+                    alternative: "Or name an app: /v1/events?app=APP.")
+            }
+            throw Problem(Refusal.permissionMissing(.readHistory, .app(app)))
         }
         let head = self.services.ledger.position
         var cursor = head

@@ -50,7 +50,9 @@ struct HistoryRoutes: Sendable {
     private static func authorize(_ filter: inout LedgerReader.Filter, for rights: Rights) throws(Problem) {
         guard let stream = filter.stream else {
             guard rights.allowsEverywhere(.readHistory) else {
-                throw Problem(Refusal.permissionMissing(.readHistory, .everywhere))
+                throw Problem(
+                    Refusal.permissionMissing(.readHistory, .everywhere),
+                    alternative: "Or name an app: /v1/apps/APP/history.")
             }
             filter.hidden = rights.hiddenStreams
             return
