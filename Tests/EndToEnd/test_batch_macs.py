@@ -243,3 +243,32 @@ def test_a_node_without_the_key_records_nothing_where_others_have_it(database):
     finally:
         node.stop()
     assert database.fsck(0) == []
+
+
+def test_a_token_from_before_there_were_roles_may_do_everything_and_is_marked(database, forged_token):
+    # Another ledger's token, in the form in which tokens were recorded before.
+    text, event = forged_token
+    data = {name: event["data"][name] for name in ("expires_at", "name", "sha256", "token_id")}
+    options = ["--kek-file", str(database.key)]
+    found = database.doctor(0)["access"]
+    assert found["verdict"] == "ok", found
+    database.forge("access", "TokenIssued", data, database.key, is_guessed=False)
+    found = database.doctor(0)["access"]
+    assert found["verdict"] == "warn" and data["token_id"] in found["detail"], found
+    node, api = database.serve(*options)
+    try:
+        old = API(api.port, text)
+        who = old.get("/v1/whoami").json
+        assert who["token"]["unscoped"] is True and "grants" not in who["token"]
+        assert all(one["everywhere"] for one in who["permissions"])
+        old.must("PATCH", f"/v1/apps/{APP}", {"display_name": "As before"})
+        old.must("POST", "/v1/keys", {})
+        # What it makes says what it may do.
+        made = old.holding("viewer", APP)
+        assert made.get("/v1/whoami").json["token"]["unscoped"] is False
+        old.must("DELETE", f"/v1/tokens/{data['token_id']}?reason=replaced")
+        assert old.get("/v1/whoami").status == 401
+    finally:
+        node.stop()
+    assert database.doctor(0)["access"]["verdict"] == "ok"
+    assert database.fsck(0) == []
