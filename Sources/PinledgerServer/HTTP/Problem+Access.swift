@@ -44,7 +44,8 @@ extension Problem {
         case .tokenExists(let id): self.init(.tokenExists, "The token \(id) already exists.")
         case .tokenUnknown(let id): self.init(.tokenUnknown, "The token \(id) does not exist.")
         case .tokenRevoked(let id): self.init(.tokenRevoked, "The token \(id) is already revoked.")
-        default: self.init(refusal)
+        // Not back to where it came from: a refusal without a line here must not end the server.
+        default: self.init(.internalError, "An unexpected error occurred.")
         }
     }
 

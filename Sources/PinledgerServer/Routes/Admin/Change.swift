@@ -245,7 +245,7 @@ extension LedgerState {
     /// What a change of one stream makes different.
     fileprivate func difference(of stream: StreamID, to after: LedgerState) -> JSONDifference {
         guard case .access = stream else { return .between(self.json(of: stream), after.json(of: stream)) }
-        // All tokens and principals are much, and not for everyone who may change one.
+        // Only what differs: a caller who may change one token need not see the others.
         return .between(self.access.json(whereNot: after.access), after.access.json(whereNot: self.access))
     }
 
