@@ -63,6 +63,10 @@ static const unsigned char access[] = {
 #embed "pages/access.md"
 };
 
+static const unsigned char changes[] = {
+#embed "pages/changes.md"
+};
+
 static const unsigned char configuration[] = {
 #embed "pages/configuration.md"
 };
@@ -119,6 +123,7 @@ static const struct handbook_text pages[] = {
     {"deployment", deployment, sizeof deployment},
     {"high-availability", high_availability, sizeof high_availability},
     {"access", access, sizeof access},
+    {"changes", changes, sizeof changes},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
     {"recovery", recovery, sizeof recovery},

@@ -321,6 +321,10 @@ extension LogLine {
             .init(
                 .warning, "an expired kill switch could not be recorded as released; the node tries again",
                 advice: "Read `error`. Clients already treat the kill switch as over.")
+        case .changeNotApplied:
+            .init(
+                .warning, "a proposed change could not be applied at its time; the node tries again",
+                advice: "Read `error`. `pinledger change show ID` shows what the change waits for.")
         case .reactionNotRecorded:
             .init(
                 .warning, "failed to apply a reaction to client reports",

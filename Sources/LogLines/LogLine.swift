@@ -100,6 +100,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     // Automatic changes.
     case planDelayed = "plan_delayed"
     case killSwitchNotReleased = "kill_switch_not_released"
+    case changeNotApplied = "change_not_applied"
     case reactionNotRecorded = "reaction_not_recorded"
     case warningNotRecorded = "warning_not_recorded"
 

@@ -50,6 +50,8 @@ struct Routes: Sendable {
             + GuardRailRoutes(services: services).routes
             + TokenRoutes(services: services).routes
             + AccessRoutes(services: services).routes
+            + ApprovalRuleRoutes(services: services).routes
+            + ChangeRoutes(services: services).routes
             + LogRoutes(services: services, readers: strangers).routes
             + WitnessRoutes(services: services).routes
             + FleetRoutes(services: services).routes

@@ -55,7 +55,8 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Pins",
                 subcommands: [
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
-                    ImportCommand.self, RotationCommands.self, ProbeCommand.self, GuardRailCommands.self,
+                    ImportCommand.self, RotationCommands.self, ChangeCommands.self, ProbeCommand.self,
+                    GuardRailCommands.self,
                     ExplainCommand.self, SimulateCommand.self,
                     AttentionCommand.self, CalendarCommands.self,
                 ]

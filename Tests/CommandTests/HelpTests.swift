@@ -12,7 +12,8 @@ import Testing
         "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
         "Print", "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Restore", "Resume", "Retire",
         "Archive", "Unarchive", "Revert", "Revoke", "Roll", "Rotate", "Run", "Send", "Serve", "Set", "Show", "Start",
-        "Stop", "Store", "Turn", "Verify", "Write", "Grant",
+        "Stop", "Store", "Turn", "Verify", "Write", "Grant", "Apply", "Close", "Propose", "Reject", "Review",
+        "Withdraw",
     ]
 
     /// The patterns of `Tests/plain-words.txt`, those for help included.
@@ -29,7 +30,7 @@ import Testing
     /// Options and arguments that take one of a few words.
     static let fixed: Set<String> = [
         "bucketing", "from", "hash", "kind", "log-level", "method", "mode", "on-inconclusive", "policy", "role", "seed",
-        "severity", "starttls",
+        "severity", "starttls", "status",
     ]
 
     @Test func `every command in the tree has help`() {

@@ -18,6 +18,7 @@ FILLINGS = {
     "webhook_id": "whk_0000000000000000", "position": "0", "code": "G07", "client": "wultra", "format": "android_nsc",
     "rotation": "none", "feed": "cal_0000000000000000", "principal_id": "prn_0000000000000000", "role": "own-role",
     "grant_id": "grt_0000000000000000", "id": "1", "key": "text", "language": "en", "host": HOST,
+    "change_id": "chg_0000000000000000", "freeze_id": "frz_0000000000000000", "rule": "own-rule",
 }  # fmt: skip
 
 GUARDED = [
@@ -62,7 +63,7 @@ def lacking(admin):
     made = {}
     for permission in PERMISSIONS:
         role = "lacks-" + re.sub("[._]", "-", permission)
-        others = [one for one in PERMISSIONS + ["guard_rails.override"] if one != permission]
+        others = [one for one in PERMISSIONS + ["guard_rails.override", "protection.weaken"] if one != permission]
         admin.must("PUT", f"/v1/access/roles/{role}", {"permissions": others})
         made[permission] = admin.holding(role)
     return made
@@ -180,7 +181,7 @@ def test_the_history_of_everything_needs_a_right_to_every_app(admin, mine):
     for stream in (f"app/{OTHERS}", f"watch/{OTHERS}", f"app/{NOWHERE}"):
         answer = mine.get(f"/v1/history?stream={stream}")
         assert (answer.status, answer.json["type"]) == (404, "/problems/app_unknown"), stream
-    for stream in ("fleet", "keys", "access", "webhooks", "log"):
+    for stream in ("fleet", "keys", "access", "webhooks", "log", "changes"):
         assert is_denied(mine.get(f"/v1/history?stream={stream}")), stream
     assert mine.request("HEAD", f"/v1/events?app={OTHERS}").status == 404
 

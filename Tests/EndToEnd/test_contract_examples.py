@@ -176,7 +176,19 @@ def principal(api):
     return {"principal_id": api.must("POST", "/v1/access/principals", {"name": "Ada"}).json["principal_id"]}
 
 
+def change(target: str):
+    def scene(api) -> dict:
+        name = app(api)
+        made = api.must("PATCH", f"/v1/apps/{name}?change={target}", {"display_name": "Other", "reason": "an example"}).json
+        return {"app": name, "change_id": made["change_id"]}
+
+    return scene
+
+
 SCENES = {
+    "updateChange": change("new"), "proposeChange": change("draft"), "approveChange": change("new"), "rejectChange": change("new"),
+    "withdrawChange": change("new"), "applyChange": change("new"), "reviewChange": change("new"),
+    "setApprovalRule": lambda api: {"rule": "two-people"}, "addFreeze": lambda api: {},
     "addPrincipal": lambda api: {}, "updatePrincipal": principal, "grantRole": principal,
     "setRole": lambda api: {"role": "release-manager"},
     "createApp": lambda api: {}, "addHost": lambda api: {"app": app(api)}, "importRemoteConfig": lambda api: {"app": app(api)},
@@ -206,6 +218,9 @@ SCENES = {
 
 # What the world around a new server decides: nothing is served, no time has passed, no receiver is there.
 REFUSED = {
+    "updateChange example": (409, "change_content_stale"),
+    "approveChange example": (403, "approval_not_counted"),
+    "reviewChange example": (409, "change_state"),
     "explain then": (404, "app_unknown"),
     "revertAppChange example": (404, "event_unknown"),
     "advanceRotation example": (422, "guard_rail"),

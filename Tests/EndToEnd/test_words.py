@@ -114,6 +114,8 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 # | Revert         | changes                                          | settings get the values from before it       |
 # | Revoke         | tokens, calendar feeds, pins                     | a credential is never valid again            |
 # | Retire         | signing keys, keys for reports, pins             | no longer used, and not compromised          |
+# | Propose/Apply  | changes                                          | what is written down is not yet done         |
+# | Withdraw/Reject | changes                                         | by those who wrote it, by those who judge it |
 # | Engage/Release | kill switches                                    | opposites                                    |
 # | Delete         | whatever Wultra's administrative interface has   | that interface's own word                    |
 COMMANDS = {
@@ -145,6 +147,11 @@ COMMANDS = {
     "setQuorum": "log witness set-quorum",
     "listPrincipals": "access list", "getPrincipal": "access show", "addPrincipal": "access add", "grantRole": "access grant", "revokeGrant": "access revoke",
     "listRoles": "access role list", "setRole": "access role set", "removeRole": "access role remove",
+    "listChanges": "change list", "getChange": "change show", "updateChange": "change update", "proposeChange": "change propose",
+    "approveChange": "change approve", "rejectChange": "change reject", "withdrawChange": "change withdraw",
+    "applyChange": "change apply", "reviewChange": "change review",
+    "listApprovalRules": "access rule list", "setApprovalRule": "access rule set", "removeApprovalRule": "access rule remove",
+    "listFreezes": "access freeze list", "addFreeze": "access freeze add", "removeFreeze": "access freeze remove",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
     "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",

@@ -167,9 +167,11 @@ import Yams
     @Test func `operations that draw a new value for every request take no plan`() throws {
         let drawing: Set = [
             "createWebhook", "rotateWebhookSecret", "createToken", "createKey", "createTelemetryKey", "setClientKey",
-            "createCalendarFeed", "openLog", "addLogKey", "addPrincipal", "grantRole",
+            "createCalendarFeed", "openLog", "addLogKey", "addPrincipal", "grantRole", "addFreeze",
         ]
-        for route in ExampleServer.routes.all where route.query.contains("dry_run") {
+        // What is done to a proposed change is for the content that the request names.
+        for route in ExampleServer.routes.all
+        where route.query.contains("dry_run") && !route.path.hasPrefix("/v1/changes/") {
             #expect(route.query.contains("plan_hash") != drawing.contains(route.operationID), "\(route.operationID)")
         }
     }

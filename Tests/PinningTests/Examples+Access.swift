@@ -57,6 +57,21 @@ let accessExamples: [String: Entry] = {
         ("RoleGranted", .roleGranted(id: "grt_1", principal: "prn_1", .everywhere(.auditor))),
         ("RoleGranted.narrow", .roleGranted(id: "grt_2", principal: "prn_1", narrow)),
         ("GrantRevoked", .grantRevoked(id: "grt_1", principal: "prn_1")),
+        (
+            "ApprovalRuleSet",
+            .approvalRuleSet(
+                ApprovalRule(
+                    name: roleName("two-people"), apps: [pattern("com.example.*")],
+                    permissions: [.weakenProtection, .manageAccess], approvals: 2, roles: [RoleName(.approver)]))
+        ),
+        (
+            "ApprovalRuleSet.all",
+            .approvalRuleSet(
+                ApprovalRule(name: roleName("keys"), apps: [.all], permissions: [.manageKeys], approvals: 1))
+        ),
+        ("ApprovalRuleRemoved", .approvalRuleRemoved(roleName("two-people"))),
+        ("FreezeSet", .freezeSet(Freeze(id: "frz_1", apps: [.all], from: noon, until: end))),
+        ("FreezeRemoved", .freezeRemoved(id: "frz_1")),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     let ada = Origin(actor: Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1"))

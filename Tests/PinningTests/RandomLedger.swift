@@ -186,7 +186,11 @@ struct RandomLedger {
     }
 
     private mutating func accessCommand() -> AccessCommand {
-        switch Int.random(in: 0..<12, using: &self.generator) {
+        switch Int.random(in: 0..<16, using: &self.generator) {
+        case 12: .setApprovalRule(self.rule())
+        case 13: .removeApprovalRule(self.rule().name)
+        case 14: .setFreeze(self.freeze())
+        case 15: .removeFreeze(id: self.key())
         case 0, 1: .issueToken(self.token(self.terms()))
         case 2: .revokeToken(id: self.key())
         case 3: .defineRole(roleName("own"), [self.generator.pick(Permission.allCases)])
@@ -201,7 +205,11 @@ struct RandomLedger {
     }
 
     private mutating func accessEvent() -> AccessEvent {
-        switch Int.random(in: 0..<11, using: &self.generator) {
+        switch Int.random(in: 0..<15, using: &self.generator) {
+        case 11: .approvalRuleSet(self.rule())
+        case 12: .approvalRuleRemoved(self.rule().name)
+        case 13: .freezeSet(self.freeze())
+        case 14: .freezeRemoved(id: self.key())
         case 0: .tokenIssued(self.token(nil))
         case 1, 2: .tokenIssued(self.token(self.terms()))
         case 3: .roleDefined(roleName("own"), [self.generator.pick(Permission.allCases)])
@@ -215,8 +223,67 @@ struct RandomLedger {
         }
     }
 
+    private mutating func rule() -> ApprovalRule {
+        ApprovalRule(
+            name: self.generator.pick([roleName("a"), roleName("b")]), apps: [self.generator.pick([.all, .one(shop)])],
+            permissions: [self.generator.pick(ApprovalRule.approvable.sorted { $0.rawValue < $1.rawValue })],
+            approvals: Int.random(in: 1...5, using: &self.generator),
+            roles: self.flag() ? [RoleName(.approver)] : [])
+    }
+
+    private mutating func freeze() -> Freeze {
+        Freeze(id: self.key(), apps: [.all], from: self.now, until: self.later())
+    }
+
+    private mutating func content() -> ChangeContent {
+        ChangeContent(
+            commands: [.app(shop, [self.appCommand()])].filter(\.isProposable), isForced: self.flag(),
+            notBefore: self.maybe(self.later()), reason: reason("x"), plan: sha256([1]))
+    }
+
+    /// An event of a proposed change, whether it fits or not.
+    mutating func changeEvent() -> ChangeEvent {
+        let actor = Actor(kind: .token, id: self.key(), name: self.text(), principalID: self.maybe(self.hook()))
+        let id = self.key()
+        return switch Int.random(in: 0..<12, using: &self.generator) {
+        case 0, 1, 2:
+            .created(
+                id: id, author: actor, self.content(), expiresAt: self.later(), status: self.flag() ? .draft : .proposed
+            )
+        case 3: .edited(id: id, author: actor, self.content(), expiresAt: self.later())
+        case 4: .proposed(id: id)
+        case 5: .approved(id: id, approver: actor, contentDigest: sha256([1]))
+        case 6: .rejected(id: id, by: actor)
+        case 7: .withdrawn(id: id, by: actor)
+        case 8: .suspended(id: id, obstacle: self.text())
+        case 9, 10: .applied(id: id, by: actor, effects: 3, bypassesApprovals: self.flag())
+        default: .reviewed(id: id, by: actor)
+        }
+    }
+
+    private mutating func changeCommand() -> ChangeCommand {
+        let id = self.key()
+        let command: Command =
+            switch Int.random(in: 0..<4, using: &self.generator) {
+            case 0: .access(self.accessCommand())
+            case 1: .fleet(self.flag() ? .engageKillSwitch(expiresAt: self.later()) : .releaseKillSwitch)
+            default: .app(shop, [self.appCommand()])
+            }
+        let draft = ChangeDraft(
+            commands: [command], isForced: true, notBefore: self.generator.once(in: 4) ? self.later() : nil)
+        return switch Int.random(in: 0..<8, using: &self.generator) {
+        case 0, 1, 2: .create(id: id, draft, isDraft: self.flag())
+        case 3: .bypass(id: id, draft)
+        case 4: .propose(id: id)
+        case 5: .reject(id: id)
+        case 6: .withdraw(id: id)
+        default: .apply(id: id, bypassesApprovals: false)
+        }
+    }
+
     mutating func command() -> Command {
-        switch Int.random(in: 0..<15, using: &self.generator) {
+        switch Int.random(in: 0..<17, using: &self.generator) {
+        case 15, 16: .change(self.changeCommand())
         case 12, 13: .webhooks(self.webhookCommand())
         case 14:
             .telemetryKey(
@@ -235,7 +302,8 @@ struct RandomLedger {
 
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
-        switch Int.random(in: 0..<51, using: &self.generator) {
+        switch Int.random(in: 0..<54, using: &self.generator) {
+        case 51, 52, 53: .changes(self.changeEvent())
         case 50:
             .app(self.generator.pick([.changeReverted(0), .changeReverted(7), .appArchived, .appUnarchived]))
         case 49: .fleet(.featureLevelRaised(self.generator.pick([1, 1, 2])))
@@ -308,6 +376,6 @@ struct RandomLedger {
     }
 
     mutating func stream() -> StreamID {
-        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access, .webhooks])
+        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access, .webhooks, .changes])
     }
 }

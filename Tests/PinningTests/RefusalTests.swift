@@ -74,6 +74,31 @@ import Testing
         case .tokenExists: .tokenExists
         case .tokenUnknown: .tokenUnknown
         case .tokenRevoked: .tokenRevoked
+        case .approvalRuleUnknown: .approvalRuleUnknown
+        case .tooManyApprovalRules: .tooManyApprovalRules
+        case .freezeExists: .freezeExists
+        case .freezeUnknown: .freezeUnknown
+        case .tooManyFreezes: .tooManyFreezes
+        case .approvalRequired: .approvalRequired
+        case .frozen: .frozen
+        case .commandNotProposable: .commandNotProposable
+        case .changeExists: .changeExists
+        case .changeUnknown: .changeUnknown
+        case .changeIsDraft: .changeIsDraft
+        case .changeClosed: .changeClosed
+        case .changeOfOthers: .changeOfOthers
+        case .changeContentStale: .changeContentStale
+        case .changeConflict: .changeConflict
+        case .changeWithoutEffect: .changeWithoutEffect
+        case .changeNotDue: .changeNotDue
+        case .changeNeedsNoReview: .changeNeedsNoReview
+        case .approvalsMissing: .approvalsMissing
+        case .approverNotPerson: .approverNotPerson
+        case .approvalOfOwnChange: .approvalOfOwnChange
+        case .proposerNotPrincipal: .proposerNotPrincipal
+        case .tooManyCommands: .tooManyCommands
+        case .tooManyChanges: .tooManyChanges
+        case .tooManyContributors: .tooManyContributors
         case .webhookExists: .webhookExists
         case .webhookUnknown: .webhookUnknown
         case .tooManyWebhooks: .tooManyWebhooks
@@ -116,6 +141,11 @@ import Testing
         case tokenExists, tokenUnknown, tokenRevoked
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
+        case approvalRuleUnknown, tooManyApprovalRules, freezeExists, freezeUnknown, tooManyFreezes
+        case approvalRequired, frozen, commandNotProposable, changeExists, changeUnknown, changeIsDraft, changeClosed
+        case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
+        case approvalsMissing, approverNotPerson, approvalOfOwnChange, proposerNotPrincipal
+        case tooManyCommands, tooManyChanges, tooManyContributors
         case webhookExists, webhookUnknown, tooManyWebhooks
         case epochNotAhead, raiseOutOfRange, featureLevelPassed, featureLevelUnknown, featureLevelTooLow
         case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
@@ -225,6 +255,7 @@ import Testing
             )
             seen.insert(self.name(refusal))
         }
+        for refusal in try ChangeWorld.refusals() { seen.insert(self.name(refusal)) }
         for (_, _, refusal) in AccessDecisionTests.tooWide { seen.insert(self.name(refusal)) }
         // Of all events, none needs a higher level than the first: here the ledger is at an even lower one.
         var early = LedgerState()

@@ -15,8 +15,13 @@ import Testing
         for _ in 0..<count {
             let command = random.command()
             random.now = Timestamp(microseconds: random.now.microseconds + 3_600_000_123)
-            let events = try? state.decide(command, in: context("w", isForced: true, at: random.now)).events
-            for event in events ?? [] { _ = state.apply(event, of: command.stream, at: random.now) }
+            var context = context("w", isForced: true, at: random.now)
+            if case .change = command { context.commander = Actor(kind: .local, id: "root", name: "Root") }
+            guard let decision = try? state.decide(command, in: context) else { continue }
+            for effect in decision.effects {
+                for event in effect.events { _ = state.apply(event, of: effect.stream, at: random.now) }
+            }
+            for event in decision.events { _ = state.apply(event, of: command.stream, at: random.now) }
         }
     }
 
@@ -33,7 +38,7 @@ import Testing
     private func expectSame(_ one: LedgerState, _ other: LedgerState) {
         #expect(
             one.apps == other.apps && one.fleet == other.fleet && one.keys == other.keys && one.access == other.access
-                && one.webhooks == other.webhooks)
+                && one.webhooks == other.webhooks && one.changes == other.changes)
         #expect(one.json == other.json)
     }
 

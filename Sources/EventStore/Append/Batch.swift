@@ -114,30 +114,44 @@ struct Batch: Sendable {
         }
 
         // Nothing of the batch changes before all of the command's entries are known to fit.
+        var origin = request.origin
+        if let change = decision.applied {
+            origin.correlationID = change.id
+            origin.isForced = origin.isForced || change.isForced
+            origin.reason = origin.reason ?? change.reason
+        }
+        let parts = decision.effects.map { ($0.stream, $0.events) } + [(stream, decision.events)]
         var made: [(entry: Entry, bytes: [UInt8])] = []
-        for (offset, event) in decision.events.enumerated() {
-            let entry = Entry(
-                position: self.after.head.position + Int64(offset), stream: stream,
-                streamVersion: version + Int64(offset) + 1, time: self.time, event: event, origin: request.origin
-            )
-            let bytes = entry.bytes
-            guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }
-            made.append((entry, bytes))
+        var grown: [StreamID: (before: Int64, after: Int64, last: Int64)] = [:]
+        for (stream, events) in parts {
+            for event in events {
+                let position = self.after.head.position + Int64(made.count)
+                let known = grown[stream] ?? { ($0, $0, 0) }(self.after.state.version(of: stream))
+                let entry = Entry(
+                    position: position, stream: stream, streamVersion: known.after + 1, time: self.time, event: event,
+                    origin: origin
+                )
+                let bytes = entry.bytes
+                guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }
+                made.append((entry, bytes))
+                grown[stream] = (known.before, known.after + 1, position)
+            }
         }
         let start = self.entries.count
         guard !made.isEmpty else { return (start..<start, decision.findings) }
-        let name = stream.text
         // `decide` makes only events that fit; otherwise the streams' versions would not add up and the database would
         // refuse the batch (PL001).
+        for effect in decision.effects { self.after.state.take(effect.after) }
         self.after.state.take(decision.after)
         for (entry, bytes) in made {
             self.tileRoots += self.after.extend(with: bytes, at: self.time)
             self.entries.append(entry)
-            self.rows.append(entry, of: name, bytes: bytes)
+            self.rows.append(entry, of: entry.stream.text, bytes: bytes)
             if self.firstBytes == nil { self.firstBytes = bytes }
         }
-        let before = self.streams[stream]?.before ?? version
-        self.streams[stream] = (before, version + Int64(made.count), self.after.head.position - 1)
+        for (stream, grown) in grown {
+            self.streams[stream] = (self.streams[stream]?.before ?? grown.before, grown.after, grown.last)
+        }
         return (start..<self.entries.count, decision.findings)
     }
 

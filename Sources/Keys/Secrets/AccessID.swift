@@ -4,6 +4,8 @@ import PinWire
 package enum AccessID: String, Sendable {
     case principal = "prn_"
     case grant = "grt_"
+    case change = "chg_"
+    case freeze = "frz_"
 
     private static let length = 16
 

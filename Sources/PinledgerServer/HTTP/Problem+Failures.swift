@@ -211,6 +211,12 @@ extension Problem {
             .principalExists, .principalUnknown, .principalSuspended, .tooManyPrincipals, .grantExists, .grantUnknown,
             .tooManyGrants, .tooManyPatterns, .tooManyTokens, .tokenExists, .tokenUnknown, .tokenRevoked:
             self.init(access: refusal)
+        case .approvalRuleUnknown, .tooManyApprovalRules, .freezeExists, .freezeUnknown, .tooManyFreezes,
+            .approvalRequired, .frozen, .commandNotProposable, .changeExists, .changeUnknown, .changeIsDraft,
+            .changeClosed, .changeOfOthers, .changeContentStale, .changeConflict, .changeWithoutEffect, .changeNotDue,
+            .changeNeedsNoReview, .approvalsMissing, .approverNotPerson, .approvalOfOwnChange, .proposerNotPrincipal,
+            .tooManyCommands, .tooManyChanges, .tooManyContributors:
+            self.init(change: refusal)
         case .webhookExists(let id): self.init(.webhookExists, "The webhook \(id) already exists.")
         case .webhookUnknown(let id): self.init(.webhookUnknown, "The webhook \(id) does not exist.")
         case .logOpen(let origin): self.init(.logExists, "The log is open already, under the name \(origin).")

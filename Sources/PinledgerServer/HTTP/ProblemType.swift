@@ -94,6 +94,22 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tokenExists = "token_exists"
     case tokenUnknown = "token_unknown"
     case tokenRevoked = "token_revoked"
+    case approvalRequired = "approval_required"
+    case approvalsMissing = "approvals_missing"
+    case approvalNotCounted = "approval_not_counted"
+    case approvalRuleUnknown = "approval_rule_unknown"
+    case freezeExists = "freeze_exists"
+    case freezeUnknown = "freeze_unknown"
+    case frozen = "frozen"
+    case changeExists = "change_exists"
+    case changeUnknown = "change_unknown"
+    case changeState = "change_state"
+    case changeOfOthers = "change_of_others"
+    case changeContentStale = "change_content_stale"
+    case changeConflict = "change_conflict"
+    case changeWithoutEffect = "change_without_effect"
+    case changeNotProposable = "change_not_proposable"
+    case proposerUnknown = "proposer_unknown"
     case webhookExists = "webhook_exists"
     case webhookUnknown = "webhook_unknown"
     case deliveryUnknown = "delivery_unknown"
@@ -440,6 +456,64 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenExists: (.conflict, "The token already exists", "Repeat the request.")
         case .tokenUnknown: (.notFound, "Token not found", "List the tokens with `pinledger token list`.")
         case .tokenRevoked: (.conflict, "The token is revoked", "There is nothing to revoke.")
+        case .approvalRequired:
+            (
+                .forbidden, "Other people must approve this",
+                "Propose it: `change=new` in the query, or `--propose` with `pinledger`. In an emergency, who has the permission approvals.bypass goes without (`bypass_approvals=true`, `--bypass-approvals`), and another person reviews it."
+            )
+        case .approvalsMissing:
+            (
+                .conflict, "Approvals are missing",
+                "Ask people who may approve it; `pinledger change show ID` says by which rules, and who approved so far."
+            )
+        case .approvalNotCounted:
+            (
+                .forbidden, "Your approval would not count",
+                "Ask another person: who wrote a part of a change does not approve it. Use a token that belongs to you as a person (`pinledger token create NAME --principal ID`)."
+            )
+        case .approvalRuleUnknown:
+            (.notFound, "Approval rule not found", "List the rules with `pinledger access rule list`.")
+        case .freezeExists: (.conflict, "The freeze already exists", "Repeat the request.")
+        case .freezeUnknown: (.notFound, "Freeze not found", "List the freezes with `pinledger access freeze list`.")
+        case .frozen:
+            (
+                .conflict, "The apps are frozen",
+                "Wait until the freeze is over, or ask who manages approvals to remove it. A proposed change waits: it can be applied afterwards."
+            )
+        case .changeExists: (.conflict, "The change already exists", "Repeat the request.")
+        case .changeUnknown: (.notFound, "Change not found", "List the changes with `pinledger change list`.")
+        case .changeState:
+            (
+                .conflict, "The change is not in a state for this",
+                "See its state with `pinledger change show ID`. A change that is over is not opened again: propose another."
+            )
+        case .changeOfOthers:
+            (.forbidden, "The change is not yours", "Only those who wrote a part of it withdraw or propose it.")
+        case .changeContentStale:
+            (
+                .conflict, "The change has another content now",
+                "Look at it again (`pinledger change show ID`), and send the `content_sha256` that it has now."
+            )
+        case .changeConflict:
+            (
+                .conflict, "The change would do something else now",
+                "Something that it builds on has changed since. Look at what it would do now, and propose it again from the present state."
+            )
+        case .changeWithoutEffect:
+            (
+                .conflict, "The change changes nothing",
+                "Everything already is as requested: nothing needs to be proposed."
+            )
+        case .changeNotProposable:
+            (
+                .conflict, "This cannot be part of a proposed change",
+                "Send it by itself, without `change` and `bypass_approvals`."
+            )
+        case .proposerUnknown:
+            (
+                .forbidden, "Nobody could tell who proposes this",
+                "Approvals need to know who wrote a change. Use a token that belongs to a person or a service account (`pinledger token create NAME --principal ID`)."
+            )
         case .webhookExists: (.conflict, "The webhook already exists", "Repeat the request.")
         case .webhookUnknown:
             (.notFound, "Webhook not found", "List the webhooks with `pinledger webhook list`.")

@@ -59,8 +59,31 @@ extension AccessEvent {
         static let grantRevoked = EventDeclaration("GrantRevoked", .access, grantID, principalID) {
             .access(.grantRevoked(id: $0, principal: $1))
         }
+        static let approvalRuleSet = EventDeclaration(
+            "ApprovalRuleSet", .access,
+            EventField(
+                all: { (m) throws(JSONDefect) in
+                    let name = try m.required("rule").parse(RoleName.init(_:))
+                    return try ApprovalRule(&m, name: name)
+                }, \.members)
+        ) { .access(.approvalRuleSet($0)) }
+        static let approvalRuleRemoved = EventDeclaration(
+            "ApprovalRuleRemoved", .access, EventField("rule", MemberValue<RoleName>.parsed(RoleName.init(_:), \.text))
+        ) { .access(.approvalRuleRemoved($0)) }
+        static let freezeSet = EventDeclaration(
+            "FreezeSet", .access,
+            EventField(
+                all: { (m) throws(JSONDefect) in
+                    let id = try m.required("freeze_id").string()
+                    return try Freeze(&m, id: id)
+                }, \.members)
+        ) { .access(.freezeSet($0)) }
+        static let freezeRemoved = EventDeclaration("FreezeRemoved", .access, EventField("freeze_id", .text)) {
+            .access(.freezeRemoved(id: $0))
+        }
 
         static let all: [any DeclaredEvent] = [
+            approvalRuleSet, approvalRuleRemoved, freezeSet, freezeRemoved,
             unscopedTokenIssued, tokenIssued, tokenRevoked, roleDefined, roleRemoved, principalAdded, principalRenamed,
             principalSuspended, principalReinstated, roleGranted, grantRevoked,
         ]
@@ -89,6 +112,10 @@ extension AccessEvent {
             return visitor.visit(
                 Declared.roleGranted, grant.apps, grant.expiresAt, id, grant.hosts, principal, grant.role)
         case .grantRevoked(let id, let principal): return visitor.visit(Declared.grantRevoked, id, principal)
+        case .approvalRuleSet(let rule): return visitor.visit(Declared.approvalRuleSet, rule)
+        case .approvalRuleRemoved(let name): return visitor.visit(Declared.approvalRuleRemoved, name)
+        case .freezeSet(let freeze): return visitor.visit(Declared.freezeSet, freeze)
+        case .freezeRemoved(let id): return visitor.visit(Declared.freezeRemoved, id)
         }
     }
 }
@@ -129,6 +156,13 @@ extension Access {
                         (name.text, .array(permissions.map(\.rawValue).sorted().map { .string($0) }))
                     })),
             "principals": .object(principals),
+            "approval_rules": .object(
+                Dictionary(
+                    uniqueKeysWithValues: self.approvalRules
+                        .filter { other == nil || other?.approvalRules[$0.key] != $0.value }
+                        .map { ($0.key.text, $0.value.json) })),
+            "freezes": .object(
+                self.freezes.filter { other == nil || other?.freezes[$0.key] != $0.value }.mapValues(\.json)),
         ]
     }
 }

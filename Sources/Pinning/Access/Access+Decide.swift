@@ -65,6 +65,42 @@ extension Access {
                 throw .permissionMissing(.manageAccess, .apps(grant.apps))
             }
             return [.grantRevoked(id: id, principal: owner)]
+        case .setApprovalRule(let rule):
+            try context.requireSomewhere(.manageApprovals)
+            let known = self.approvalRules[rule.name]
+            try self.checkMayManage(rule.apps + (known?.apps ?? []), in: context)
+            for role in rule.roles where !self.has(role) { throw .roleUnknown(role) }
+            guard known != rule else { return [] }
+            guard known != nil || self.approvalRules.count < Self.approvalRuleLimit else {
+                throw .tooManyApprovalRules(limit: Self.approvalRuleLimit)
+            }
+            return [.approvalRuleSet(rule)]
+        case .removeApprovalRule(let name):
+            try context.requireSomewhere(.manageApprovals)
+            guard let rule = self.approvalRules[name] else { throw .approvalRuleUnknown(name) }
+            try self.checkMayManage(rule.apps, in: context)
+            return [.approvalRuleRemoved(name)]
+        case .setFreeze(let freeze):
+            try context.requireSomewhere(.manageApprovals)
+            try self.checkMayManage(freeze.apps, in: context)
+            guard context.now < freeze.until else { throw .expiryNotAhead(freeze.until) }
+            guard self.freezes[freeze.id] == nil else { throw .freezeExists(freeze.id) }
+            guard self.freezes.values.count(where: { context.now < $0.until }) < Freeze.limit else {
+                throw .tooManyFreezes(limit: Freeze.limit)
+            }
+            return [.freezeSet(freeze)]
+        case .removeFreeze(let id):
+            try context.requireSomewhere(.manageApprovals)
+            guard let freeze = self.freezes[id] else { throw .freezeUnknown(id) }
+            try self.checkMayManage(freeze.apps, in: context)
+            return [.freezeRemoved(id: id)]
+        }
+    }
+
+    /// Refuses unless the commander may manage approvals on all of some apps.
+    private func checkMayManage(_ apps: [AppPattern], in context: DecisionContext) throws(Refusal) {
+        guard context.rights.allows(.manageApprovals, on: apps) else {
+            throw .permissionMissing(.manageApprovals, .apps(apps))
         }
     }
 

@@ -36,6 +36,8 @@ extension Access {
             out.add(pair.key)
             out.add(pair.value)
         }
+        out.add(each: self.approvalRules.values.sorted { $0.name < $1.name }) { $0.add(json: $1.json) }
+        out.add(each: self.freezes.values.sorted { $0.id < $1.id }) { $0.add(json: $1.json) }
     }
 
     init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -74,5 +76,13 @@ extension Access {
         for principal in principals { self.principals[principal.id] = principal }
         let owners = try reader.each { (r) throws(SnapshotDefect) in (try r.text(), try r.text()) }
         for (grant, principal) in owners { self.principalByGrant[grant] = principal }
+        let rules = try reader.each { (r) throws(SnapshotDefect) in
+            try r.json { (field) throws(JSONDefect) in try ApprovalRule(field) }
+        }
+        for rule in rules { self.approvalRules[rule.name] = rule }
+        let freezes = try reader.each { (r) throws(SnapshotDefect) in
+            try r.json { (field) throws(JSONDefect) in try Freeze(field) }
+        }
+        for freeze in freezes { self.freezes[freeze.id] = freeze }
     }
 }

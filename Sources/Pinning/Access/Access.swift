@@ -13,10 +13,14 @@ package struct Access: Hashable, Sendable {
     package var principals: [String: Principal] = [:]
     /// Principal by grant id.
     package var principalByGrant: [String: String] = [:]
+    package var approvalRules: [RoleName: ApprovalRule] = [:]
+    /// By their ids; those that are over are left out when another is set.
+    package var freezes: [String: Freeze] = [:]
 
     /// The longest life of a token: a year.
     package static let longestSeconds: Int64 = 366 * 86_400
     package static let roleLimit = 100
+    package static let approvalRuleLimit = 100
     /// The most valid tokens that belong to no principal, and the most valid calendar feeds of an app.
     package static let tokenLimit = 10_000
     package static let feedLimit = 100
@@ -48,6 +52,12 @@ package struct Access: Hashable, Sendable {
             guard self.principalByGrant[id] == principal else { return }
             self.principalByGrant[id] = nil
             self.principals[principal]?.grants[id] = nil
+        case .approvalRuleSet(let rule): self.approvalRules[rule.name] = rule
+        case .approvalRuleRemoved(let name): self.approvalRules[name] = nil
+        case .freezeSet(let freeze):
+            self.freezes = self.freezes.filter { time < $0.value.until }
+            self.freezes[freeze.id] = freeze
+        case .freezeRemoved(let id): self.freezes[id] = nil
         }
     }
 
@@ -89,7 +99,7 @@ package struct Access: Hashable, Sendable {
         return self.principals[id].map { $0.suspendedAt == nil } ?? false
     }
 
-    private func parts(of grants: some Sequence<Grant>, at now: Timestamp) -> [Rights.Part] {
+    func parts(of grants: some Sequence<Grant>, at now: Timestamp) -> [Rights.Part] {
         grants.compactMap { grant in
             guard !grant.hasEnded(at: now) else { return nil }
             return Rights.Part(
@@ -139,6 +149,10 @@ package enum AccessEvent: Hashable, Sendable {
     case principalReinstated(id: String)
     case roleGranted(id: String, principal: String, Grant)
     case grantRevoked(id: String, principal: String)
+    case approvalRuleSet(ApprovalRule)
+    case approvalRuleRemoved(RoleName)
+    case freezeSet(Freeze)
+    case freezeRemoved(id: String)
 }
 
 /// A command about who may do what.
@@ -155,4 +169,9 @@ package enum AccessCommand: Hashable, Sendable {
     case reinstatePrincipal(id: String)
     case grantRole(id: String, principal: String, Grant)
     case revokeGrant(id: String)
+    /// Adds a rule, or gives the one of its name other terms.
+    case setApprovalRule(ApprovalRule)
+    case removeApprovalRule(RoleName)
+    case setFreeze(Freeze)
+    case removeFreeze(id: String)
 }

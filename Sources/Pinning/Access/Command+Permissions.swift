@@ -47,15 +47,17 @@ extension DecisionContext {
         case .keys: try self.requireEverywhere(.manageKeys)
         case .webhooks: try self.requireEverywhere(.manageWebhooks)
         case .log: try self.requireEverywhere(.manageLog)
-        // What is needed depends on the state (`Access.decide`).
-        case .access: break
+        // What is needed depends on the state (`Access.decide`, `LedgerState+Changes.swift`).
+        case .access, .change: break
         }
-        if self.isForced, command.stream.app == nil { try self.requireEverywhere(.overrideGuardRails) }
+        if self.isForced, command.stream.app == nil, command.stream != .changes {
+            try self.requireEverywhere(.overrideGuardRails)
+        }
     }
 }
 
 extension FleetCommand {
-    fileprivate var permission: Permission {
+    var permission: Permission {
         switch self {
         case .engageKillSwitch: .engageKillSwitches
         case .releaseKillSwitch: .releaseKillSwitches
@@ -78,7 +80,7 @@ extension [AppCommand] {
 }
 
 extension AppCommand {
-    fileprivate var permissions: [Permission] {
+    var permissions: [Permission] {
         switch self {
         case .create: [.createApps]
         case .archive, .unarchive: [.archiveApps]
@@ -99,7 +101,13 @@ extension AppCommand {
     fileprivate var isOfServer: Bool {
         switch self {
         case .react, .rollout(_, .drive): true
-        default: false
+        case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
+            .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate,
+            .dropCandidate, .setHostRollout, .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin,
+            .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints,
+            .describeKeys, .setGuardRail, .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient,
+            .setClientKey, .revert:
+            false
         }
     }
 
@@ -125,7 +133,7 @@ extension AppCommand {
 extension AppEvent {
     /// What it takes to cause the event, beyond a change of the app, with the hosts that it is about. A revert causes events
     /// of every kind.
-    fileprivate var cause: (permission: Permission, hosts: [HostPattern]?)? {
+    var need: (permission: Permission, hosts: [HostPattern]?)? {
         switch self {
         case .killSwitchEngaged(let host, _): (.engageKillSwitches, host.map { [$0] })
         case .versionKillSwitchEngaged: (.engageKillSwitches, nil)
@@ -135,7 +143,14 @@ extension AppEvent {
         case .appArchived, .appUnarchived: (.archiveApps, nil)
         case .clientKeySet: (.manageClientKeys, nil)
         case .guardRailSet: (.changeGuardRails, nil)
-        default: nil
+        case .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet, .hostAdded,
+            .hostSubdomainsSet, .hostRemoved, .modeSet, .endpointsSet, .candidateStarted, .candidatePromoted,
+            .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
+            .keyDescribed, .guardRailsOverridden, .changeReverted, .rotationStarted, .rotationAdvanced,
+            .rotationAborted, .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
+            .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
+            .rolloutResumed, .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved:
+            nil
         }
     }
 }
@@ -144,13 +159,18 @@ extension DecisionContext {
     /// Refuses a change of an app with effects that its commander may not cause.
     func authorize(_ change: AppChange) throws(Refusal) {
         for event in change.events {
-            if let (permission, hosts) = event.cause { try self.require(permission, on: change.after.id, hosts: hosts) }
+            if let (permission, hosts) = event.need { try self.require(permission, on: change.after.id, hosts: hosts) }
             // A host's kill switch ends with the host.
             if case .hostRemoved(let host) = event,
                 change.before?.hosts[host]?.killSwitch?.isInForce(at: self.now) == true
             {
                 try self.require(.releaseKillSwitches, on: change.after.id, hosts: [host])
             }
+        }
+        let weakened = change.weakenedHosts
+        // What the server does by itself, such as the promotion that ends a plan, was allowed when the plan was set.
+        if !weakened.isEmpty, self.commander?.kind != .system {
+            try self.require(.weakenProtection, on: change.after.id, hosts: weakened)
         }
     }
 }

@@ -11,6 +11,8 @@ package enum Permission: String, CaseIterable, Sendable {
     case changeApps = "apps.change"
     /// And to bring back: an archived app serves a tombstone.
     case archiveApps = "apps.archive"
+    /// To have an app accept certificates that it refused: a weaker mode, a protected host or its subdomains taken away.
+    case weakenProtection = "protection.weaken"
     case manageClientKeys = "client_keys.manage"
     case manageTelemetryKeys = "telemetry_keys.manage"
     case manageCalendarFeeds = "calendar_feeds.manage"
@@ -25,6 +27,13 @@ package enum Permission: String, CaseIterable, Sendable {
     /// Principals, grants, roles and tokens.
     case readAccess = "access.read"
     case manageAccess = "access.manage"
+    /// Proposed changes, and those that were applied.
+    case readChanges = "changes.read"
+    case approveChanges = "changes.approve"
+    /// To apply a change without the approvals that it needs, which another person reviews afterwards.
+    case bypassApprovals = "approvals.bypass"
+    /// The rules by which changes need approvals, and freezes.
+    case manageApprovals = "approvals.manage"
     /// The settings that hold for every app.
     case readFleet = "fleet.read"
 
@@ -40,10 +49,12 @@ package enum Permission: String, CaseIterable, Sendable {
     /// Whether it lets its holder see things, and change nothing.
     package var isRead: Bool {
         switch self {
-        case .readApps, .readHistory, .readAccess, .readFleet, .readKeys, .readWebhooks, .readLog: true
-        case .createApps, .changeApps, .archiveApps, .manageClientKeys, .manageTelemetryKeys, .manageCalendarFeeds,
+        case .readApps, .readHistory, .readAccess, .readChanges, .readFleet, .readKeys, .readWebhooks, .readLog: true
+        case .createApps, .changeApps, .archiveApps, .weakenProtection, .manageClientKeys, .manageTelemetryKeys,
+            .manageCalendarFeeds,
             .engageKillSwitches, .releaseKillSwitches, .changeGuardRails, .overrideGuardRails, .runProbes,
-            .manageAccess, .changeFleet, .manageKeys, .manageWebhooks, .manageLog:
+            .manageAccess, .approveChanges, .bypassApprovals, .manageApprovals, .changeFleet, .manageKeys,
+            .manageWebhooks, .manageLog:
             false
         }
     }
@@ -51,9 +62,10 @@ package enum Permission: String, CaseIterable, Sendable {
     /// Whether it can be held for some apps. Others are held for the installation or not at all.
     package var isPerApp: Bool {
         switch self {
-        case .readApps, .createApps, .changeApps, .archiveApps, .manageClientKeys, .manageTelemetryKeys,
-            .manageCalendarFeeds, .engageKillSwitches, .releaseKillSwitches, .changeGuardRails, .overrideGuardRails,
-            .readHistory, .runProbes, .readAccess, .manageAccess, .readFleet:
+        case .readApps, .createApps, .changeApps, .archiveApps, .weakenProtection, .manageClientKeys,
+            .manageTelemetryKeys, .manageCalendarFeeds, .engageKillSwitches, .releaseKillSwitches, .changeGuardRails,
+            .overrideGuardRails, .readHistory, .runProbes, .readAccess, .manageAccess, .readChanges, .approveChanges,
+            .bypassApprovals, .manageApprovals, .readFleet:
             true
         case .changeFleet, .readKeys, .manageKeys, .readWebhooks, .manageWebhooks, .readLog, .manageLog: false
         }

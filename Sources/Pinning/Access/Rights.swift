@@ -78,7 +78,7 @@ package struct Rights: Hashable, Sendable {
     package func mayRead(_ stream: StreamID) -> Bool {
         switch stream {
         case .app(let app), .watch(let app): self.allows(.readHistory, on: app)
-        case .fleet, .keys, .access, .webhooks, .log: self.allowsEverywhere(stream.permission)
+        case .fleet, .keys, .access, .webhooks, .log, .changes: self.allowsEverywhere(stream.permission)
         }
     }
 
@@ -96,7 +96,7 @@ package struct Rights: Hashable, Sendable {
 
     /// The streams that belong to no app and may not be read.
     package var hiddenStreams: [StreamID] {
-        [.fleet, .keys, .access, .webhooks, .log].filter { !self.mayRead($0) }
+        [.fleet, .keys, .access, .webhooks, .log, .changes].filter { !self.mayRead($0) }
     }
 
     /// Whether the principal holds all that a grant gives with a role's permissions, so that it may give it on.
@@ -133,6 +133,8 @@ extension StreamID {
         case .access: .readAccess
         case .webhooks: .readWebhooks
         case .log: .readLog
+        // They hold commands for every other stream.
+        case .changes: .readAccess
         }
     }
 }

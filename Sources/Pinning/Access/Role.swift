@@ -39,12 +39,14 @@ package enum BuiltInRole: String, CaseIterable, Sendable {
     case auditor
     /// Changes pins, hosts and rollouts, within the guard rails.
     case editor
+    /// Approves changes of others.
+    case approver
     /// Turns pinning off and on again.
     case `operator`
     case admin
 
-    /// All names that no role of an installation may have: approvals of changes will bring one more.
-    static let names = Set(BuiltInRole.allCases.map(\.rawValue) + ["approver"])
+    /// All names that no role of an installation may have.
+    static let names = Set(BuiltInRole.allCases.map(\.rawValue))
 
     package var permissions: Set<Permission> { Self.table[self] ?? [] }
 
@@ -54,8 +56,14 @@ package enum BuiltInRole: String, CaseIterable, Sendable {
         return [
             .viewer: viewing,
             .auditor: Set(Permission.allCases.filter(\.isRead)),
-            .editor: viewing.union([.readHistory, .createApps, .changeApps, .manageCalendarFeeds, .runProbes]),
-            .operator: viewing.union([.readHistory, .runProbes, .engageKillSwitches, .releaseKillSwitches]),
+            .editor: viewing.union([
+                .readHistory, .readChanges, .createApps, .changeApps, .weakenProtection, .manageCalendarFeeds,
+                .runProbes,
+            ]),
+            .approver: viewing.union([.readHistory, .readChanges, .approveChanges, .runProbes]),
+            .operator: viewing.union([
+                .readHistory, .readChanges, .runProbes, .engageKillSwitches, .releaseKillSwitches,
+            ]),
             .admin: Set(Permission.allCases),
         ]
     }()
@@ -66,6 +74,7 @@ package enum BuiltInRole: String, CaseIterable, Sendable {
         case .viewer: "Sees apps, their hosts and pins, and what they serve."
         case .auditor: "Sees everything, also history, access and the log. Changes nothing."
         case .editor: "Creates apps and changes their hosts, pins and rollouts, within the guard rails."
+        case .approver: "Approves and rejects changes that others propose. Changes nothing alone."
         case .operator: "Engages and releases kill switches."
         case .admin: "May do everything."
         }

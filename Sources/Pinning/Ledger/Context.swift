@@ -41,6 +41,10 @@ package struct DecisionContext: Sendable {
     package var actor: Actor.Kind
     /// Who commands; nil for a question that the server asks itself, which needs no permission.
     package var commander: Actor?
+    /// What the commander may do whatever the state says of it: the author's rights when a change is applied.
+    var standingRights: Rights?
+    /// Whether the command is part of a proposed change, whose approvals are counted as a whole.
+    var isPlanned = false
     /// What the commander may do in the state on which the command is decided.
     package private(set) var rights = Rights.everything
     /// What holds for every app.
@@ -80,7 +84,7 @@ package struct DecisionContext: Sendable {
     func knowing(_ access: Access) -> DecisionContext {
         guard let commander else { return self }
         var context = self
-        context.rights = access.rights(of: commander, at: self.now)
+        context.rights = self.standingRights ?? access.rights(of: commander, at: self.now)
         return context
     }
 

@@ -9,9 +9,11 @@ package enum Event: Hashable, Sendable {
     case access(AccessEvent)
     case webhooks(WebhookEvent)
     case log(LogEvent)
+    case changes(ChangeEvent)
 }
 
-/// A command for any kind of stream; one command is one atomic change of one stream.
+/// A command for any kind of stream; one command is one atomic change of one stream, or of several where it applies a
+/// proposed change.
 package enum Command: Hashable, Sendable {
     case app(AppID, [AppCommand])
     /// Records the due warnings about an app. Only the server itself does this.
@@ -24,6 +26,7 @@ package enum Command: Hashable, Sendable {
     case access(AccessCommand)
     case webhooks(WebhookCommand)
     case log(LogCommand)
+    case change(ChangeCommand)
 
     /// The stream that the command changes.
     package var stream: StreamID {
@@ -35,6 +38,7 @@ package enum Command: Hashable, Sendable {
         case .access: .access
         case .webhooks: .webhooks
         case .log: .log
+        case .change: .changes
         }
     }
 }
@@ -46,6 +50,12 @@ package struct Decision: Hashable, Sendable {
     package var findings: [Finding]
     /// The state of the command's stream that the events lead to.
     package var after: StreamState
+    /// What it does to further streams, before its own events.
+    package var effects: [ChangeEffect] = []
+    /// The proposed change that it applies; nil for none.
+    package var applied: AppliedChange?
+    /// What it takes to do it, as far as rules can ask for approvals of it.
+    package var uses: Set<PermissionUse> = []
 
     init(_ events: [Event], findings: [Finding] = [], after: StreamState) {
         self.events = events
@@ -64,6 +74,13 @@ package struct Decision: Hashable, Sendable {
     }
 }
 
+/// What the entries of an applied change say of it.
+package struct AppliedChange: Hashable, Sendable {
+    package var id: String
+    package var isForced: Bool
+    package var reason: Reason
+}
+
 /// The state that follows from the ledger up to one position: the fold of all its streams.
 package struct LedgerState: Sendable {
     package var apps = AppTable()
@@ -72,6 +89,7 @@ package struct LedgerState: Sendable {
     package var access = Access()
     package var webhooks = Webhooks()
     package var log = LogSettings()
+    package var changes = ProposedChanges()
 
     package init() {}
 
@@ -85,6 +103,7 @@ package struct LedgerState: Sendable {
         case .access: self.access.version
         case .webhooks: self.webhooks.version
         case .log: self.log.version
+        case .changes: self.changes.version
         }
     }
 
@@ -131,6 +150,7 @@ package struct LedgerState: Sendable {
         case (.access, .access(let event)): self.access.evolve(event, at: time)
         case (.webhooks, .webhooks(let event)): self.webhooks.evolve(event, at: time)
         case (.log, .log(let event)): self.log.evolve(event, at: time)
+        case (.changes, .changes(let event)): self.changes.evolve(event, at: time)
         default: return false
         }
         return true
@@ -139,7 +159,7 @@ package struct LedgerState: Sendable {
 
 extension Event {
     /// The event's data as far as the command and the state decide them.
-    fileprivate var planned: JSON {
+    var planned: JSON {
         guard case .object(var members) = self.data else { return self.data }
         switch self {
         case .app(.rotationStarted): members["started_at"] = nil

@@ -6,9 +6,12 @@ extension LedgerState {
     /// - Throws: ``Refusal``; nothing changes then.
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
         let decision = try self.decision(on: command, in: context)
+        if context.commander?.kind == .token, !context.isPlanned {
+            try self.checkNeedsNoApproval(decision, at: context.now)
+        }
         let level = self.fleet.featureLevel
         guard level < context.knownLevel else { return decision }
-        for kind in decision.events.map(\.kind) where kind.level > level {
+        for kind in (decision.effects.flatMap(\.events) + decision.events).map(\.kind) where kind.level > level {
             throw .featureLevelTooLow(type: kind.type, needed: kind.level, present: level)
         }
         return decision
@@ -29,7 +32,10 @@ extension LedgerState {
         case .app(let id, let commands):
             let change = try self.change(of: id, by: commands, in: context)
             try context.authorize(change)
-            return try self.decision(on: change, try GuardRailEvaluation(.app(change), in: context).verdict())
+            let verdict = try GuardRailEvaluation(.app(change), in: context).verdict()
+            var decision = try self.decision(on: change, verdict)
+            decision.uses = context.uses(of: commands, change, isOverriding: !verdict.overridden.isEmpty)
+            return decision
         case .watch(let id): return try self.decision(on: id, try self.warnings(of: id, in: context), at: now)
         case .telemetryKey(let id, let command):
             guard let app = self.apps[id] else { throw .appUnknown(id) }
@@ -43,26 +49,43 @@ extension LedgerState {
                 before: self.fleet, after: after, events: events, apps: self.apps, context: context)
             let verdict = try GuardRailEvaluation(.fleet(change), in: context).verdict()
             let record: [FleetEvent] = verdict.overridden.isEmpty ? [] : [.railsOverridden(verdict.overridden)]
-            return Decision(
+            var decision = Decision(
                 (events + record).map { .fleet($0) }, findings: verdict.findings,
                 after: .fleet(after.after(record, at: now)))
+            decision.uses = context.uses(of: command, isOverriding: !verdict.overridden.isEmpty)
+            return decision
         case .keys(let command):
             let events = try self.keys.decide(command)
             let change = KeyChange(before: self.keys, events: events, context: context)
             let verdict = try GuardRailEvaluation(.keys(change), in: context).verdict()
             let record: [KeyEvent] = verdict.overridden.isEmpty ? [] : [.railsOverridden(verdict.overridden)]
-            return Decision(
+            var decision = Decision(
                 (events + record).map { .keys($0) }, findings: verdict.findings,
                 after: .keys(self.keys.after(events + record, at: now)))
+            decision.uses = context.uses(of: command, isOverriding: !verdict.overridden.isEmpty)
+            return decision
         case .access(let command):
             let events = try self.access.decide(command, in: context)
-            return Decision(events.map { .access($0) }, after: .access(self.access.after(events, at: now)))
+            var decision = Decision(events.map { .access($0) }, after: .access(self.access.after(events, at: now)))
+            decision.uses = context.uses(of: command, in: self.access)
+            return decision
         case .webhooks(let command):
             let events = try self.webhooks.decide(command, in: context)
             return Decision(events.map { .webhooks($0) }, after: .webhooks(self.webhooks.after(events, at: now)))
         case .log(let command):
             let events = try self.log.decide(command, in: context)
             return Decision(events.map { .log($0) }, after: .log(self.log.after(events, at: now)))
+        case .change(let command): return try self.decide(command, in: context)
+        }
+    }
+
+    /// Refuses what a token must propose instead, and what a freeze stands against.
+    private func checkNeedsNoApproval(_ decision: Decision, at now: Timestamp) throws(Refusal) {
+        guard !decision.uses.isEmpty, !decision.events.isEmpty else { return }
+        let needs = self.access.needs(of: decision.uses)
+        guard needs.isEmpty else { throw .approvalRequired(needs.map(\.rule)) }
+        if let freeze = self.access.freeze(against: decision.uses, at: now) {
+            throw .frozen(freeze.id, until: freeze.until)
         }
     }
 

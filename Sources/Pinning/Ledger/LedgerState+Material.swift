@@ -3,7 +3,7 @@ import PinWire
 // The state holds facts about keys and certificates. Their bytes are stored elsewhere, under digests.
 
 extension LedgerState {
-    /// Those of `digests` by which no app knows a key or a certificate.
+    /// Those of `digests` by which no app knows a key or a certificate, and no open change would make one known.
     package func unnamed(_ digests: Set<[UInt8]>) -> Set<[UInt8]> {
         var rest = digests
         for app in self.apps.values where !rest.isEmpty {
@@ -15,6 +15,27 @@ extension LedgerState {
                 }
             }
         }
+        for change in self.changes.changes.values where change.recordedStatus.isOpen && !rest.isEmpty {
+            for case .app(_, let commands) in change.content.commands {
+                for command in commands { rest.subtract(command.materialDigests) }
+            }
+        }
         return rest
+    }
+}
+
+extension AppCommand {
+    /// The digests of the keys and certificates that it would make known.
+    fileprivate var materialDigests: Set<[UInt8]> {
+        let pins: [NewPin] =
+            switch self {
+            case .addPin(_, _, let pin): [pin]
+            case .addHost(_, _, _, let pins), .startCandidate(_, _, _, let pins): pins
+            case .startRotation(let rotation): [rotation.next]
+            default: []
+            }
+        var evidence = pins.compactMap(\.evidence)
+        if case .describeKeys(let keys) = self { evidence += keys }
+        return evidence.reduce(into: Set(pins.map(\.pin.bytes))) { $0.formUnion(KeyKnowledge($1).digests) }
     }
 }

@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 18
+    package static let foldVersion: Int32 = 19
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -21,6 +21,7 @@ extension LedgerState {
             self.access.write(to: &out)
             self.webhooks.write(to: &out)
             self.log.write(to: &out)
+            self.changes.write(to: &out)
         } else {
             out.add(each: self.apps.shard(index - 1)) { $1.write(to: &$0) }
         }
@@ -38,6 +39,7 @@ extension LedgerState {
             self.access = try Access(&reader)
             self.webhooks = try Webhooks(&reader)
             self.log = try LogSettings(&reader)
+            self.changes = try ProposedChanges(&reader)
         } else {
             let apps = try reader.each { (r) throws(SnapshotDefect) in try App(&r) }
             for (place, app) in apps.enumerated() {

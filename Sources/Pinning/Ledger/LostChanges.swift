@@ -29,6 +29,9 @@ package struct LostChanges: Hashable, Sendable {
         case signingKey(String)
         case telemetryKey(AppID, String)
         case logKey(String)
+        case approvalRule(RoleName)
+        case freeze(String)
+        case change(String)
     }
 
     /// - Parameters:
@@ -66,6 +69,13 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.principalSuspended(let id))), (_, .access(.principalReinstated(let id))): .principal(id)
         case (_, .access(.grantRevoked(let id, _))): .grant(id)
         case (_, .access(.roleDefined(let name, _))), (_, .access(.roleRemoved(let name))): .role(name)
+        case (_, .access(.approvalRuleSet(let rule))): .approvalRule(rule.name)
+        case (_, .access(.approvalRuleRemoved(let name))): .approvalRule(name)
+        case (_, .access(.freezeSet(let freeze))): .freeze(freeze.id)
+        case (_, .access(.freezeRemoved(let id))): .freeze(id)
+        case (_, .changes(.rejected(let id, _))), (_, .changes(.withdrawn(let id, _))),
+            (_, .changes(.applied(let id, _, _, _))):
+            .change(id)
         case (_, .keys(.signingKeyRetired(let kid))): .signingKey(kid)
         case (.watch(let app), .watch(.telemetryKeyRetired(let id))): .telemetryKey(app, id)
         case (_, .log(.logKeyRetired(let kid))): .logKey(kid)
@@ -112,6 +122,15 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.grantRevoked(let id, _))):
             guard state.access.principalByGrant[id] != nil else { return .nothing }
             return .repeated(.access(.revokeGrant(id: id)))
+        case (_, .access(.approvalRuleSet(let rule))):
+            return state.access.approvalRules[rule.name] == rule ? .nothing : .repeated(.access(.setApprovalRule(rule)))
+        case (_, .access(.freezeSet(let freeze))):
+            guard now < freeze.until, state.access.freezes[freeze.id] == nil else { return .nothing }
+            return .repeated(.access(.setFreeze(freeze)))
+        // It is open again, with the approvals that it had, and could be applied, or applied once more.
+        case (_, .changes(.rejected(let id, _))), (_, .changes(.withdrawn(let id, _))),
+            (_, .changes(.applied(let id, _, _, _))):
+            return state.changes[id]?.isOpen(at: now) == true ? .revived : .nothing
         case (_, .keys(.signingKeyRetired(let kid))):
             switch state.keys.keys[kid]?.state {
             case nil, .retired: return .nothing

@@ -97,6 +97,40 @@ package enum Refusal: Error, Hashable, Sendable {
     case tokenUnknown(String)
     case tokenRevoked(String)
 
+    case approvalRuleUnknown(RoleName)
+    case tooManyApprovalRules(limit: Int)
+    case freezeExists(String)
+    case freezeUnknown(String)
+    case tooManyFreezes(limit: Int)
+
+    /// Rules ask for approvals: it must be proposed.
+    case approvalRequired([ApprovalRule])
+    /// A freeze stands against it.
+    case frozen(String, until: Timestamp)
+    /// It cannot be part of a proposed change.
+    case commandNotProposable
+    case changeExists(String)
+    case changeUnknown(String)
+    case changeIsDraft(String)
+    case changeClosed(String, ProposedChange.Status)
+    /// Only those who wrote it do this.
+    case changeOfOthers(String)
+    /// Its content is another than the one that was looked at.
+    case changeContentStale(String)
+    /// Something else would happen now than was written down.
+    case changeConflict(String)
+    case changeWithoutEffect
+    case changeNotDue(String, Timestamp)
+    case changeNeedsNoReview(String)
+    case approvalsMissing(String, [ApprovalNeed])
+    case approverNotPerson
+    case approvalOfOwnChange(String)
+    /// Its author is a token that belongs to no person or service account.
+    case proposerNotPrincipal
+    case tooManyCommands(limit: Int)
+    case tooManyChanges(limit: Int)
+    case tooManyContributors(limit: Int)
+
     case webhookExists(String)
     case webhookUnknown(String)
     case tooManyWebhooks(limit: Int)

@@ -17,8 +17,10 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     case webhooks
     /// The transparency log: its name, and the public halves of its keys.
     case log
+    /// Proposed changes, and what became of them.
+    case changes
 
-    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`, `log`.
+    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`, `log`, `changes`.
     package var text: String {
         switch self {
         case .app(let id): "app/\(id)"
@@ -28,6 +30,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case .access: "access"
         case .webhooks: "webhooks"
         case .log: "log"
+        case .changes: "changes"
         }
     }
 
@@ -41,6 +44,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case "access": self = .access
         case "webhooks": self = .webhooks
         case "log": self = .log
+        case "changes": self = .changes
         default:
             if text.hasPrefix("app/"), let id = try? AppID(String(text.dropFirst(4))) {
                 self = .app(id)
@@ -56,7 +60,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     package var app: AppID? {
         switch self {
         case .app(let id), .watch(let id): id
-        case .fleet, .keys, .access, .webhooks, .log: nil
+        case .fleet, .keys, .access, .webhooks, .log, .changes: nil
         }
     }
 }

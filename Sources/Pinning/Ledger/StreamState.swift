@@ -9,6 +9,7 @@ package enum StreamState: Hashable, Sendable {
     case access(Access)
     case webhooks(Webhooks)
     case log(LogSettings)
+    case changes(ProposedChanges)
 }
 
 extension LedgerState {
@@ -22,6 +23,7 @@ extension LedgerState {
         case .access(let access): self.access = access
         case .webhooks(let webhooks): self.webhooks = webhooks
         case .log(let log): self.log = log
+        case .changes(let changes): self.changes = changes
         }
     }
 }
@@ -40,6 +42,7 @@ extension KeyRing: Evolving {}
 extension Access: Evolving {}
 extension Webhooks: Evolving {}
 extension LogSettings: Evolving {}
+extension ProposedChanges: Evolving {}
 
 extension Evolving {
     /// The state after events that are all recorded at `time`.

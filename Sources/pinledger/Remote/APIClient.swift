@@ -200,6 +200,7 @@ struct APIClient {
         _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
     ) async throws -> JSON {
         var query: [String] = options.dryRun ? ["dry_run=true"] : []
+        query += try options.proposalQuery
         var headers: [(String, String)] = []
         if let version = options.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
         var body: [UInt8]?

@@ -5,6 +5,10 @@ enum ChangeReport {
     static func print(_ json: JSON, _ output: RemoteOptions.OutputForm) {
         guard output == .table else { return Console.print(json.canonicalText) }
         let isDryRun = json["dry_run"] == true
+        if let change = json["change"] {
+            Console.print(isDryRun ? "Would be written down as a change:" : "Written down as a change:")
+            return ChangeText.print(change)
+        }
         let events = json["events"]?.arrayValue ?? []
         if events.isEmpty {
             Console.print("Nothing to change: everything already is as requested.")

@@ -117,6 +117,13 @@ struct ClientCommands: AsyncParsableCommand {
             members["settings"] = try self.givenSettings()
             // Read before anything is recorded: an unreadable file would leave the change half done.
             let key: [String: JSON]? = try self.key.map(PrivateKeyInput.members) ?? (self.generateKey ? [:] : nil)
+            if key != nil, try !self.change.proposalQuery.isEmpty {
+                throw CommandFailure(
+                    "a key is set at once and cannot be part of a proposed change",
+                    advice:
+                        "Propose the client without a key, and then set it with `pinledger client set-key \(self.app) \(self.kind.rawValue)`.",
+                    status: .usage)
+            }
             try await self.remote.withClient { client in
                 let path = ClientCommands.path(self.app, self.kind)
                 let json = try await client.change("PUT", path, members, self.change)

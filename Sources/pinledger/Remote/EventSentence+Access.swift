@@ -18,8 +18,39 @@ extension EventSentence {
         case "RoleGranted":
             "\(principal) has the role \(GrantText.text(self.data)). The grant is \(self.data.text("grant_id"))."
         case "GrantRevoked": "The grant \(self.data.text("grant_id")) of \(principal) is revoked."
+        case "ApprovalRuleSet":
+            "The rule \(self.data.text("rule")) asks for \(self.data.text("approvals")) approvals on \(self.list("apps")) of what uses \(self.list("permissions"))."
+        case "ApprovalRuleRemoved": "The approval rule \(self.data.text("rule")) is removed."
+        case "FreezeSet":
+            "\(self.list("apps")) are frozen from \(LocalTime.text(self.data.text("from"))) until \(LocalTime.text(self.data.text("until")))."
+        case "FreezeRemoved": "The freeze \(self.data.text("freeze_id")) is over."
         default: nil
         }
+    }
+
+    /// The sentence of an event about a proposed change.
+    var ofChanges: String? {
+        let change = self.data.text("change_id")
+        let actor = self.data["by"]?.text("name") ?? "-"
+        return switch self.event.text("type") {
+        case "ChangeCreated":
+            "\(change) is \(self.data["draft"] == true ? "drafted" : "proposed") by \(self.data["author"]?.text("name") ?? "-"): \(self.data["content"]?.text("reason") ?? "-")"
+        case "ChangeEdited":
+            "\(change) has another content, by \(self.data["author"]?.text("name") ?? "-"). Its approvals are void."
+        case "ChangeProposed": "\(change) is open for approvals."
+        case "ChangeApproved": "\(change) is approved by \(self.data["approver"]?.text("name") ?? "-")."
+        case "ChangeRejected": "\(change) is rejected by \(actor)."
+        case "ChangeWithdrawn": "\(change) is withdrawn by \(actor)."
+        case "ChangeSuspended": "\(change) could not be applied at its time: \(self.data.text("obstacle"))"
+        case "ChangeApplied":
+            "\(change) is applied by \(actor)\(self.data["bypasses_approvals"] == true ? " without the approvals that it needed; it awaits review" : "")."
+        case "ChangeReviewed": "\(change) is reviewed by \(actor)."
+        default: nil
+        }
+    }
+
+    private func list(_ name: String) -> String {
+        (self.data[name]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
     }
 
     private var rightsOfToken: String {

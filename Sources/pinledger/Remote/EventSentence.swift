@@ -24,7 +24,8 @@ struct EventSentence {
 
     /// The sentence. For a type without one of its own, such as one of a newer server, it is made of the type's name.
     var text: String {
-        self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofAccess
+        self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofAccess ?? self
+            .ofChanges
             ?? self.ofServer ?? self.ofName
     }
 

@@ -51,7 +51,7 @@ struct RolloutCommands: AsyncParsableCommand {
                 let isEqual = self.isEqual(toBaselineOf: try await client.get(path), members)
                 let answer = try await client.change("POST", "\(path)/candidate", members, self.change)
                 ChangeReport.print(answer, self.remote.output)
-                guard answer["events"]?.arrayValue?.isEmpty == false else { return }
+                guard answer["events"]?.arrayValue?.isEmpty == false, answer["change"] == nil else { return }
                 let share = Percent.text(basisPoints: Int(points.integerValue ?? 0))
                 Console.error("The candidate of \(self.host) goes to \(share) of the devices.")
                 guard isEqual else { return }

@@ -206,4 +206,58 @@ struct ChangeOptions: ParsableArguments {
         help: ArgumentHelp("Key of the change. A change repeated with the same key is recorded once.", valueName: "key")
     )
     var idempotencyKey: String?
+
+    @Flag(
+        help:
+            "Propose it instead of making it: others look at it first, and approve it where a rule asks for that. Needs --reason."
+    )
+    var propose = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Add it to this proposed change (chg_…), or to a new draft with the word draft.", valueName: "change"))
+    var addTo: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "With --propose: have the server apply it at this time (\(TimeInput.moments) or 12h).", valueName: "time"))
+    var notBefore: String?
+
+    @Flag(
+        help: "Make it without the approvals that it needs. Needs --reason; another person reviews it afterwards.")
+    var bypassApprovals = false
+
+    /// No options at all.
+    static var none: ChangeOptions {
+        var options = ChangeOptions()
+        options.reason = nil
+        options.force = false
+        options.dryRun = false
+        options.ifVersion = nil
+        options.idempotencyKey = nil
+        options.propose = false
+        options.addTo = nil
+        options.notBefore = nil
+        options.bypassApprovals = false
+        return options
+    }
+
+    /// Where it goes if it is not made by itself, as the query says it.
+    var proposalQuery: [String] {
+        get throws {
+            guard [self.propose, self.addTo != nil, self.bypassApprovals].count(where: { $0 }) <= 1 else {
+                throw CommandFailure("give one of --propose, --add-to and --bypass-approvals", status: .usage)
+            }
+            guard self.notBefore == nil || self.propose || self.addTo != nil else {
+                throw CommandFailure("--not-before goes with --propose or --add-to", status: .usage)
+            }
+            var query: [String] = []
+            if let change = self.propose ? "new" : self.addTo { query.append("change=\(APIClient.escaped(change))") }
+            if let notBefore {
+                query.append("not_before=\(APIClient.escaped(try TimeInput.rfc3339(notBefore, .ahead)))")
+            }
+            if self.bypassApprovals { query.append("bypass_approvals=true") }
+            return query
+        }
+    }
 }

@@ -126,6 +126,9 @@ struct TokenCommands: AsyncParsableCommand {
                     return
                 }
                 guard self.remote.output == .table else { return ChangeReport.print(json, self.remote.output) }
+                if let change = json["change_id"]?.stringValue, json["change"] != nil {
+                    Console.error("It is valid once the change \(change) is applied.")
+                }
                 Console.error("The token \(json.text("token_id")), shown only once, valid until \(expiry):")
                 Console.print(token)
             }

@@ -108,6 +108,7 @@ struct Node {
             let workers: [@Sendable () async -> Void] = [
                 housekeeping.run,
                 KillSwitchExpiryWorker(services: services, commands: commands).run,
+                DueChangeWorker(services: services, commands: commands).run,
                 WarningWorker(services: services, commands: commands, interval: warningInterval).run,
                 PublicationWorker(services: services, commands: commands).run,
                 UnusedSecretWorker(services: services).run,

@@ -28,10 +28,10 @@ struct CalendarFeedRoutes: Sendable {
             Route("listCalendarFeeds", .get, all, access: .app(.readApps), self.list),
             Route(
                 "createCalendarFeed", .post, all, access: .app(.manageCalendarFeeds),
-                query: CommandExecutor.drawingQuery, self.create),
+                query: CommandExecutor.directDrawingQuery, self.create),
             Route(
                 "revokeCalendarFeed", .delete, "\(all)/{feed}", access: .app(.manageCalendarFeeds),
-                query: CommandExecutor.bodilessQuery, self.revoke),
+                query: CommandExecutor.directBodilessQuery, self.revoke),
             Route("getCalendarByFeed", .get, "/calendars/{app}/{feed}/pins.ics", access: .everybody, self.get),
         ]
     }

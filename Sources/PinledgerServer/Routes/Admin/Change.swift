@@ -85,12 +85,17 @@ struct CommandExecutor: Sendable {
     /// Whether a configuration that clients already have is taken over.
     var isImport = false
 
-    /// The query parameters that every change knows.
-    static let query = ["dry_run", "plan_hash"]
-    /// Those of changes that draw a new id, key or secret for every request: no plan can match.
-    static let drawingQuery = ["dry_run"]
-    /// And those of changes without a body.
-    static let bodilessQuery = ["dry_run", "plan_hash", "reason", "force"]
+    /// The query parameters of every command that can be part of a proposed change.
+    static let query = ["dry_run", "plan_hash"] + Self.proposalQuery
+    /// Those of commands that draw a new id or secret for every request: no plan can match.
+    static let drawingQuery = ["dry_run"] + Self.proposalQuery
+    /// And those of commands without a body.
+    static let bodilessQuery = ["dry_run", "plan_hash", "reason", "force"] + Self.proposalQuery
+    private static let proposalQuery = ["change", "not_before", "bypass_approvals"]
+    /// The same three, of commands that are only carried out by themselves.
+    static let directQuery = ["dry_run", "plan_hash"]
+    static let directDrawingQuery = ["dry_run"]
+    static let directBodilessQuery = ["dry_run", "plan_hash", "reason", "force"]
 
     /// The recorded events, or those of a dry run.
     struct Result: Sendable {
@@ -101,6 +106,10 @@ struct CommandExecutor: Sendable {
         var after: LedgerState?
         /// The stream's state before and after, for a dry run.
         var difference: JSON?
+        /// The proposed change that the command was made a part of; nil where it was carried out by itself.
+        var changeID: String?
+        /// Whether that change was applied at once.
+        var isApplied = false
     }
 
     /// Records the events of `command`; with `dry_run=true`, only computes them.
@@ -114,6 +123,9 @@ struct CommandExecutor: Sendable {
         _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
         part: String? = nil
     ) async throws -> Result {
+        if let proposal = try Proposal(exchange) {
+            return try await self.propose(command, of: change, proposal, in: exchange)
+        }
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         let request = try self.request(command, of: change, in: exchange, expecting: version, part: part)
         let stream = command.stream
@@ -143,7 +155,7 @@ struct CommandExecutor: Sendable {
     /// Stores a change's uploads, before the ledger names them. The change neither fails for it nor waits for long:
     /// pins matter more, and missing material can be uploaded again.
     @inline(never)
-    private func keep(_ material: Set<Material>) async {
+    func keep(_ material: Set<Material>) async {
         do { try await self.services.material.store(material, within: Self.storing) } catch {
             self.services.logger.log(.materialNotStored, ["error": "\(error)"])
         }
@@ -185,6 +197,7 @@ struct CommandExecutor: Sendable {
     func response(
         to result: Result, status: HTTPResponse.Status = .ok, location: String? = nil, adding more: [String: JSON] = [:]
     ) -> Response {
+        if result.changeID != nil, !result.isApplied { return self.response(toProposal: result, adding: more) }
         var headers: HTTPFields = [
             .eTag: self.services.tag(of: result.recorded.streamVersion),
             .ledgerPosition: String(result.recorded.position),
@@ -197,6 +210,7 @@ struct CommandExecutor: Sendable {
         members["position"] = .integer(result.recorded.position)
         members["dry_run"] = .bool(result.isDryRun)
         members["difference"] = result.difference
+        members["change_id"] = result.changeID.map { .string($0) }
         members["guard_rail_findings"] = .array(result.recorded.findings.map(\.json))
         if result.isDryRun { members["plan_hash"] = .string(Hex.encode(result.recorded.plan)) }
         members["events"] = .array(result.recorded.entries.map { $0.json })
@@ -235,7 +249,7 @@ struct CommandExecutor: Sendable {
         return plan
     }
 
-    private static func digest(of exchange: Exchange, body: [UInt8]) -> [UInt8] {
+    static func digest(of exchange: Exchange, body: [UInt8]) -> [UInt8] {
         let head = "\(exchange.request.method.rawValue) \(exchange.request.head.path ?? "")\n"
         return sha256(Array(head.utf8) + body)
     }
@@ -243,7 +257,7 @@ struct CommandExecutor: Sendable {
 
 extension LedgerState {
     /// What a change of one stream makes different.
-    fileprivate func difference(of stream: StreamID, to after: LedgerState) -> JSONDifference {
+    func difference(of stream: StreamID, to after: LedgerState) -> JSONDifference {
         guard case .access = stream else { return .between(self.json(of: stream), after.json(of: stream)) }
         // Only what differs: a caller who may change one token need not see the others.
         return .between(self.access.json(whereNot: after.access), after.access.json(whereNot: self.access))
@@ -263,6 +277,7 @@ extension LedgerState {
         case .access: self.access.json
         case .webhooks: self.webhooks.json
         case .log: self.log.json
+        case .changes: .null
         }
     }
 }

@@ -28,7 +28,7 @@ struct ClientAdminRoutes: Sendable {
                 self.remove),
             Route(
                 "setClientKey", .post, "\(client)/key", access: .app(.manageClientKeys),
-                query: CommandExecutor.drawingQuery, self.setKey),
+                query: CommandExecutor.directDrawingQuery, self.setKey),
         ]
     }
 

@@ -21,7 +21,8 @@ struct KeyRoutes: Sendable {
         [
             Route("listKeys", .get, "/v1/keys", access: .everywhere(.readKeys), self.list),
             Route(
-                "createKey", .post, "/v1/keys", access: .everywhere(.manageKeys), query: CommandExecutor.drawingQuery,
+                "createKey", .post, "/v1/keys", access: .everywhere(.manageKeys),
+                query: CommandExecutor.directDrawingQuery,
                 self.create),
             Route(
                 "activateKey", .post, "/v1/keys/{kid}/activate", access: .everywhere(.manageKeys),

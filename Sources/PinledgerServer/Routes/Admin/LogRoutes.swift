@@ -28,17 +28,17 @@ struct LogRoutes: Sendable {
         [
             Route("getLog", .get, "/v1/log", access: .everywhere(.readLog), self.settings),
             Route(
-                "openLog", .post, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.drawingQuery,
+                "openLog", .post, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.directDrawingQuery,
                 self.open),
             Route(
-                "updateLog", .patch, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.query,
+                "updateLog", .patch, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.directQuery,
                 self.update),
             Route(
                 "addLogKey", .post, "/v1/log/keys", access: .everywhere(.manageLog),
-                query: CommandExecutor.drawingQuery, self.addKey),
+                query: CommandExecutor.directDrawingQuery, self.addKey),
             Route(
                 "retireLogKey", .post, "/v1/log/keys/{kid}/retire", access: .everywhere(.manageLog),
-                query: CommandExecutor.query, self.retireKey),
+                query: CommandExecutor.directQuery, self.retireKey),
             self.reading("getCheckpoint", "/log/checkpoint", self.checkpoint),
             self.reading("getTile", "/log/tile/{tile}", takesRest: true, self.tile),
             self.reading("getInclusionProof", "/log/proofs/inclusion", query: ["position", "size"], self.inclusion),

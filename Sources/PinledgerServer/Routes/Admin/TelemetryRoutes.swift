@@ -28,10 +28,10 @@ struct TelemetryRoutes: Sendable {
             Route("listTelemetryKeys", .get, keys, access: .app(.readApps), self.list),
             Route(
                 "createTelemetryKey", .post, keys, access: .app(.manageTelemetryKeys),
-                query: CommandExecutor.drawingQuery, self.create),
+                query: CommandExecutor.directDrawingQuery, self.create),
             Route(
                 "retireTelemetryKey", .post, "\(keys)/{key_id}/retire", access: .app(.manageTelemetryKeys),
-                query: CommandExecutor.query, self.retire),
+                query: CommandExecutor.directQuery, self.retire),
         ]
     }
 

@@ -21,20 +21,20 @@ struct WebhookRoutes: Sendable {
 
     var routes: [Route] {
         let hook = "/v1/webhooks/{webhook_id}"
-        let query = CommandExecutor.query
+        let query = CommandExecutor.directQuery
         return [
             Route("listWebhooks", .get, "/v1/webhooks", access: .everywhere(.readWebhooks), self.list),
             Route(
                 "createWebhook", .post, "/v1/webhooks", access: .everywhere(.manageWebhooks),
-                query: CommandExecutor.drawingQuery, self.create),
+                query: CommandExecutor.directDrawingQuery, self.create),
             Route("getWebhook", .get, hook, access: .everywhere(.readWebhooks), self.show),
             Route("updateWebhook", .patch, hook, access: .everywhere(.manageWebhooks), query: query, self.update),
             Route(
                 "removeWebhook", .delete, hook, access: .everywhere(.manageWebhooks),
-                query: CommandExecutor.bodilessQuery, self.remove),
+                query: CommandExecutor.directBodilessQuery, self.remove),
             Route(
                 "rotateWebhookSecret", .post, "\(hook)/rotate-secret", access: .everywhere(.manageWebhooks),
-                query: CommandExecutor.drawingQuery,
+                query: CommandExecutor.directDrawingQuery,
                 self.rotateSecret),
             Route("testWebhook", .post, "\(hook)/test", access: .everywhere(.manageWebhooks), self.test),
         ]

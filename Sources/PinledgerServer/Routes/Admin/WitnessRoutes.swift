@@ -20,14 +20,16 @@ struct WitnessRoutes: Sendable {
         [
             Route("listWitnesses", .get, "/v1/log/witnesses", access: .everywhere(.readLog), self.list),
             Route(
-                "addWitness", .post, "/v1/log/witnesses", access: .everywhere(.manageLog), query: CommandExecutor.query,
+                "addWitness", .post, "/v1/log/witnesses", access: .everywhere(.manageLog),
+                query: CommandExecutor.directQuery,
                 self.add),
             Route(
                 "removeWitness", .delete, "/v1/log/witnesses/{key_id}", access: .everywhere(.manageLog),
-                query: CommandExecutor.bodilessQuery,
+                query: CommandExecutor.directBodilessQuery,
                 self.remove),
             Route(
-                "setQuorum", .put, "/v1/log/quorum", access: .everywhere(.manageLog), query: CommandExecutor.query,
+                "setQuorum", .put, "/v1/log/quorum", access: .everywhere(.manageLog),
+                query: CommandExecutor.directQuery,
                 self.setQuorum),
         ]
     }

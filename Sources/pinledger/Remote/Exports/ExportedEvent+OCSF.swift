@@ -59,11 +59,13 @@ extension ExportedEvent {
     /// High where clients are to trust less or more at once, medium where rules were overridden or changed, or rights.
     private var severity: (id: Int64, name: String) {
         let high = ["PinRevoked", "HistoryRestored", "SigningKeyActivated"]
-        if high.contains(self.type) || self.type.hasSuffix("KillSwitchEngaged") { return (4, "High") }
+        let isBypass = self.type == "ChangeApplied" && self.entry["data"]?["bypasses_approvals"] == true
+        if isBypass || high.contains(self.type) || self.type.hasSuffix("KillSwitchEngaged") { return (4, "High") }
         let isOfRules = self.entry["forced"] == true || self.type.contains("GuardRail")
-        let isOfRights = ["Token", "Role", "Principal", "Grant", "SigningKey", "LogKey"].contains {
-            self.type.hasPrefix($0)
-        }
+        let isOfRights = ["Token", "Role", "Principal", "Grant", "SigningKey", "LogKey", "ApprovalRule", "Freeze"]
+            .contains {
+                self.type.hasPrefix($0)
+            }
         return isOfRules || isOfRights ? (3, "Medium") : (1, "Informational")
     }
 }

@@ -1,0 +1,153 @@
+import EventStore
+import HTTPTypes
+import Hummingbird
+import Keys
+import PinWire
+import Pinning
+
+/// Proposed changes: `/v1/changes`. They are made by the operations whose commands they hold (``Proposal``).
+struct ChangeRoutes: Sendable {
+    let services: Services
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        let change = "/v1/changes/{change_id}"
+        let access = Route.Access.somewhere(.readChanges)
+        func act(
+            _ operationID: String, _ verb: String, _ make: @escaping @Sendable (String) -> ChangeCommand
+        ) -> Route {
+            Route(operationID, .post, "\(change)/\(verb)", access: access, query: ["dry_run"]) { exchange in
+                let id = try Self.id(of: exchange)
+                let content = try await exchange.change { (_) throws(JSONDefect) in }
+                return try await self.perform(make(id), of: content, in: exchange)
+            }
+        }
+        return [
+            Route(
+                "listChanges", .get, "/v1/changes", access: access, query: ["status", "app", "limit"], self.list),
+            Route("getChange", .get, change, access: access, self.get),
+            Route("updateChange", .patch, change, access: access, query: ["dry_run"], self.update),
+            act("proposeChange", "propose") { .propose(id: $0) },
+            Route("approveChange", .post, "\(change)/approve", access: access, query: ["dry_run"], self.approve),
+            act("rejectChange", "reject") { .reject(id: $0) },
+            act("withdrawChange", "withdraw") { .withdraw(id: $0) },
+            Route("applyChange", .post, "\(change)/apply", access: access, query: ["dry_run"], self.apply),
+            act("reviewChange", "review") { .review(id: $0) },
+        ]
+    }
+
+    private struct Malformed: Error, CustomStringConvertible {
+        let description = "must be the id of a change: chg_ and 16 letters and digits"
+    }
+
+    private static func id(of exchange: Exchange) throws(Problem) -> String {
+        try exchange.parameter("change_id") { (text) throws(Malformed) in
+            guard AccessID.change.isID(text) else { throw Malformed() }
+            return text
+        }
+    }
+
+    // MARK: Reading
+
+    private static let statuses = ["open", "awaits_review"] + ProposedChange.Status.allCases.map(\.rawValue)
+
+    private func list(_ exchange: Exchange) async throws -> Response {
+        let (state, now) = (self.services.ledger.view.state, self.services.clock())
+        let app = try exchange.appInQuery
+        let wanted = exchange.query["status"]
+        if let wanted, !Self.statuses.contains(wanted) {
+            throw Problem(
+                .malformedRequest,
+                "The query parameter status must be one of \(Self.statuses.joined(separator: ", ")).")
+        }
+        let limit = Int(try exchange.number("limit", in: 1...1000) ?? 100)
+        let found = state.changes.changes.values.filter { change in
+            let status = change.status(at: now)
+            let fits =
+                switch wanted {
+                case nil: true
+                case "open"?: status.isOpen
+                case "awaits_review"?: change.awaitsReview
+                case let name?: status.rawValue == name
+                }
+            return fits && (app.map { app in change.content.commands.contains { $0.stream.app == app } } ?? true)
+                && state.isVisible(change, to: exchange.rights)
+        }.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
+        return .json([
+            "changes": .array(found.prefix(limit).map { $0.json(at: now) }),
+            "more": .bool(found.count > limit),
+        ])
+    }
+
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let (id, state) = (try Self.id(of: exchange), self.services.ledger.view.state)
+        guard let change = state.changes[id], state.isVisible(change, to: exchange.rights) else {
+            throw Problem(Refusal.changeUnknown(id))
+        }
+        return .json(ChangePreview(of: change, in: state, self.services).json)
+    }
+
+    // MARK: Acting
+
+    private func approve(_ exchange: Exchange) async throws -> Response {
+        let id = try Self.id(of: exchange)
+        let change = try await exchange.change { (members) throws(JSONDefect) in try Self.digest(&members) }
+        return try await self.perform(.approve(id: id, contentDigest: change.content), of: change, in: exchange)
+    }
+
+    private func apply(_ exchange: Exchange) async throws -> Response {
+        let id = try Self.id(of: exchange)
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            try members.optional("bypass_approvals")?.bool() ?? false
+        }
+        return try await self.perform(.apply(id: id, bypassesApprovals: change.content), of: change, in: exchange)
+    }
+
+    /// Gives a change another reason, time or end. Its commands are added to by their own operations.
+    private func update(_ exchange: Exchange) async throws -> Response {
+        let (id, state) = (try Self.id(of: exchange), self.services.ledger.view.state)
+        guard let known = state.changes[id], state.isVisible(known, to: exchange.rights) else {
+            throw Problem(Refusal.changeUnknown(id))
+        }
+        var change = try await exchange.change { (members) throws(JSONDefect) in
+            let base = try Self.digest(&members)
+            var draft = ChangeDraft(
+                commands: known.content.commands, isForced: known.content.isForced,
+                notBefore: known.content.notBefore, expiresAt: known.expiresAt)
+            if members.mentions("not_before") { draft.notBefore = try members.optional("not_before")?.timestamp() }
+            if let end = members.optional("expires_at") { draft.expiresAt = try end.timestamp() }
+            return (base: base, draft: draft)
+        }
+        change.reason = change.reason ?? known.content.reason
+        return try await self.perform(
+            .edit(id: id, base: change.content.base, change.content.draft), of: change, in: exchange)
+    }
+
+    private static func digest(_ members: inout JSONMembers) throws(JSONDefect) -> [UInt8] {
+        let field = try members.required("content_sha256")
+        guard let digest = Hex.decode(try field.string()), digest.count == 32 else {
+            throw field.defect("must be the 64 hexadecimal digits of the change's content_sha256")
+        }
+        return digest
+    }
+
+    private func perform<Content>(
+        _ command: ChangeCommand, of change: Change<Content>, in exchange: Exchange
+    ) async throws -> Response {
+        var change = change
+        // Whether guard rails are overridden is part of the content, and not of what becomes of it.
+        guard !change.isForced else {
+            throw Problem(
+                .malformedRequest,
+                "force belongs to the commands of a change: send it with the operation that adds one.")
+        }
+        change.isForced = false
+        let executor = CommandExecutor(services: self.services)
+        var result = try await executor.perform(.change(command), of: change, in: exchange)
+        result.changeID = command.id
+        return executor.response(toProposal: result, status: .ok)
+    }
+}

@@ -1,0 +1,84 @@
+package import PinWire
+
+/// A rule that a change falls under, and the people whose approvals count for it.
+package struct ApprovalNeed: Hashable, Sendable {
+    package var rule: ApprovalRule
+    /// Where the change uses what the rule binds.
+    var reaches: Set<PermissionReach>
+    /// By their ids.
+    package var approvers: [String]
+
+    package var isMet: Bool { self.approvers.count >= self.rule.approvals }
+
+    package var json: JSON {
+        [
+            "rule": .string(self.rule.name.text), "approvals": .integer(Int64(self.rule.approvals)),
+            "approvers": .array(self.approvers.map { .string($0) }), "met": .bool(self.isMet),
+        ]
+    }
+}
+
+extension Access {
+    /// The rules that some uses fall under, by their names; none of them is met yet.
+    func needs(of uses: Set<PermissionUse>) -> [ApprovalNeed] {
+        self.approvalRules.values.sorted { $0.name < $1.name }.compactMap { rule in
+            let bound = uses.filter(rule.binds)
+            return bound.isEmpty
+                ? nil : ApprovalNeed(rule: rule, reaches: Set(bound.map(\.reach)), approvers: [])
+        }
+    }
+
+    /// The rules that a change falls under, with the approvals that count as things are now: those of people who still may
+    /// approve it, and had no part in its content.
+    package func needs(of change: ProposedChange, _ plan: ChangePlan, at now: Timestamp) -> [ApprovalNeed] {
+        self.needs(of: plan.uses).map { need in
+            var need = need
+            need.approvers = change.approvals.compactMap { approval in
+                guard !change.isContributor(approval.approver), let id = approval.approver.principalID,
+                    self.mayApprove(id, need, at: now)
+                else { return nil }
+                return id
+            }
+            return need
+        }
+    }
+
+    /// Whether a person may approve what a rule binds, with all of its grants.
+    func mayApprove(_ id: String, _ need: ApprovalNeed, at now: Timestamp) -> Bool {
+        guard let principal = self.principals[id], principal.kind == .person, principal.suspendedAt == nil else {
+            return false
+        }
+        let rights = self.rights(ofPrincipal: id, at: now)
+        return need.reaches.allSatisfy { reach in
+            rights.allows(.approveChanges, at: reach)
+                && (need.rule.roles.isEmpty || principal.holds(need.rule.roles, at: reach, now))
+        }
+    }
+
+    /// What a principal may do with all of its grants; nothing where it is unknown or suspended.
+    package func rights(ofPrincipal id: String, at now: Timestamp) -> Rights {
+        guard let principal = self.principals[id], principal.suspendedAt == nil else { return .nothing }
+        return Rights(limits: [self.parts(of: principal.grants.values, at: now)])
+    }
+
+    /// The freeze that stands against some uses, the one that ends last; nil for none.
+    func freeze(against uses: Set<PermissionUse>, at now: Timestamp) -> Freeze? {
+        self.freezes.values.filter { freeze in uses.contains { freeze.binds($0, at: now) } }
+            .max { ($0.until, $0.id) < ($1.until, $1.id) }
+    }
+}
+
+extension Principal {
+    /// Whether one of its grants gives one of some roles there.
+    fileprivate func holds(_ roles: [RoleName], at reach: PermissionReach, _ now: Timestamp) -> Bool {
+        self.grants.values.contains { grant in
+            guard roles.contains(grant.role), !grant.hasEnded(at: now) else { return false }
+            return switch reach {
+            case .app(let app): grant.apps.contains { $0.contains(app) }
+            case .apps(let patterns): patterns.allSatisfy { one in grant.apps.contains { $0.covers(one) } }
+            case .anyApp: true
+            case .everywhere: grant.apps.contains(.all)
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import PinWire
+
+/// A proposed change in words.
+enum ChangeText {
+    /// The apps, and other streams, that its commands are about.
+    static func places(_ change: JSON) -> String {
+        var places: [String] = []
+        for command in change["commands"]?.arrayValue ?? [] {
+            let place = command["app_id"]?.stringValue ?? command.objectValue?.keys.min() ?? "-"
+            if !places.contains(place) { places.append(place) }
+        }
+        return places.joined(separator: ", ")
+    }
+
+    static func print(_ change: JSON) {
+        var table = Table(["WHAT", "VALUE"])
+        for name in ["change_id", "status", "reason"] { table.add([name, change.text(name)]) }
+        table.add(["author", change["author"]?.text("name") ?? "-"])
+        for name in ["created_at", "expires_at", "not_before"] where change[name] != nil {
+            table.add([name, LocalTime.text(change.text(name))])
+        }
+        if change["forced"] == true { table.add(["forced", "guard rails are overridden where they can be"]) }
+        if change["obstacle"] != nil { table.add(["obstacle", change.text("obstacle")]) }
+        for approval in change["approvals"]?.arrayValue ?? [] {
+            table.add([
+                "approved", "by \(approval["approver"]?.text("name") ?? "-"), \(LocalTime.text(approval.text("time")))",
+            ])
+        }
+        if let closed = change["closed_by"] { table.add([change.text("status"), "by \(closed.text("name"))"]) }
+        if change["bypassed_approvals"] == true {
+            let review = change["review"]?["reviewer"]?.text("name")
+            table.add(["bypassed approvals", review.map { "reviewed by \($0)" } ?? "awaits review"])
+        }
+        table.add(["content_sha256", change.text("content_sha256")])
+        Console.print(table.text)
+        if let preview = change["preview"] { Self.print(preview: preview, of: change) }
+    }
+
+    private static func print(preview: JSON, of change: JSON) {
+        let events = preview["events"]?.arrayValue ?? []
+        if !events.isEmpty { Console.print("It would record:") }
+        for event in events { Console.print("  \(event.text("stream")): \(EventSentence(event).text)") }
+        let items = (preview["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
+        let lines = items.compactMap(DifferenceLine.text)
+        if !lines.isEmpty { Console.print("What would change:") }
+        for line in lines { Console.print("  " + line) }
+        FindingReport.print(preview["guard_rail_findings"]?.arrayValue ?? [])
+        for need in preview["approvals_needed"]?.arrayValue ?? [] {
+            let have = need["approvers"]?.arrayValue?.count ?? 0
+            Console.print(
+                "The rule \(need.text("rule")) asks for \(need.text("approvals")) approvals; \(have) count so far.")
+        }
+        if preview["ready"] == true {
+            Console.print("It can be applied: pinledger change apply \(change.text("change_id"))")
+        } else if let problem = preview["problem"] {
+            Console.print(problem.text("detail"))
+        }
+    }
+}

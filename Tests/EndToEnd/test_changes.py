@@ -1,0 +1,458 @@
+"""Proposed changes: four eyes over the API and the command line, on two nodes at once, at their time, around freezes, and in an
+emergency; and what they tell to whom."""
+
+import json
+import random
+import time
+
+import pytest
+from pinledger import API, from_now, host_body, in_threads, pin_of, unhurried
+from test_nodes import start_node
+
+SHOP, HOST = "com.example.changes.shop", "shop.example.com"
+TILL, OTHER_HOST = "org.example.changes.till", "till.example.org"
+APP = f"/v1/apps/{SHOP}"
+
+
+class Person:
+    """A principal with a token of its own."""
+
+    def __init__(self, admin: API, name: str, role: str, *apps: str, kind: str = "person"):
+        self.id = admin.must("POST", "/v1/access/principals", {"name": name, "kind": kind}).json["principal_id"]
+        admin.must("POST", f"/v1/access/principals/{self.id}/grants", {"role": role, "apps": list(apps) or ["*"]})
+        self.api = self.another_token(admin)
+
+    def another_token(self, admin: API) -> API:
+        made = admin.must("POST", "/v1/tokens", {"name": "own", "principal_id": self.id}).json
+        self.token_id = made["token_id"]
+        return API(admin.port, made["token"])
+
+
+@pytest.fixture(scope="module")
+def admin(own_server):
+    api = own_server.api
+    for app, host in ((SHOP, HOST), (TILL, OTHER_HOST)):
+        api.must("POST", "/v1/apps", {"app": app})
+        api.must("POST", f"/v1/apps/{app}/hosts", host_body(host, mode="report_only"))
+    return api
+
+
+@pytest.fixture(scope="module")
+def people(admin):
+    made = {
+        "ada": Person(admin, "Ada", "editor"), "bob": Person(admin, "Bob", "approver"),
+        "eve": Person(admin, "Eve", "approver", "com.example.*"), "root": Person(admin, "Root", "admin"),
+        "till": Person(admin, "Till", "admin", "org.example.*"),
+        "ci": Person(admin, "CI", "editor", kind="service"),
+    }  # fmt: skip
+    rule = {"apps": ["com.example.changes.*"], "approvals": 1, "permissions": ["apps.change", "protection.weaken", "apps.archive"]}
+    admin.must("PUT", "/v1/access/approval-rules/two-people", rule)
+    return made
+
+
+@pytest.fixture
+def ada(people):
+    return people["ada"].api
+
+
+@pytest.fixture
+def bob(people):
+    return people["bob"].api
+
+
+def renaming(name: str | None = None) -> dict:
+    return {"display_name": name or f"Shop {random.randrange(10**9)}", "reason": "new name"}
+
+
+def proposed(api: API, body: dict | None = None, query: str = "change=new", path: str = APP, method: str = "PATCH") -> dict:
+    answer = api.request(method, f"{path}?{query}", body or renaming())
+    assert answer.status == 202, answer
+    assert answer.headers["Location"] == f"/v1/changes/{answer.json['change_id']}"
+    return answer.json["change"]
+
+
+def approve(api: API, change: dict):
+    return api.post(f"/v1/changes/{change['change_id']}/approve", {"content_sha256": change["content_sha256"]})
+
+
+def act(api: API, change: dict, verb: str, body: dict | None = None):
+    return api.post(f"/v1/changes/{change['change_id']}/{verb}", body or {})
+
+
+def shown(api: API, change: dict) -> dict:
+    return api.must("GET", f"/v1/changes/{change['change_id']}").json
+
+
+def problem(answer) -> tuple[int, str]:
+    return answer.status, answer.json["type"].removeprefix("/problems/")
+
+
+# One change
+
+
+def test_a_change_takes_two_people(admin, ada, bob):
+    direct = ada.request("PATCH", APP, renaming())
+    assert problem(direct) == (403, "approval_required")
+    assert [rule["rule"] for rule in direct.json["rules"]] == ["two-people"] and "--propose" in direct.json["advice"]
+    before = admin.get(APP).json["version"]
+    change = proposed(ada, renaming("Two people"))
+    assert change["status"] == "proposed" and change["preview"]["ready"] is False
+    assert change["preview"]["problem"]["type"] == "approvals_missing"
+    assert [event["type"] for event in change["preview"]["events"]] == ["AppRenamed"]
+    assert change["preview"]["differences"][0]["difference"][0]["after"] == "Two people"
+    assert admin.get(APP).json["version"] == before
+    assert problem(act(ada, change, "apply")) == (409, "approvals_missing")
+    assert problem(approve(ada, change)) == (403, "approval_not_counted")
+    assert approve(bob, change).status == 200
+    assert shown(ada, change)["preview"]["ready"] is True
+    applied = act(ada, change, "apply")
+    assert applied.status == 200 and applied.json["change"]["status"] == "applied"
+    assert [event["type"] for event in applied.json["events"]] == ["AppRenamed", "ChangeApplied"]
+    assert admin.get(APP).json["display_name"] == "Two people"
+    assert problem(act(ada, change, "apply")) == (409, "change_state")
+    # The history of the app says by which change, and why; the change says who approved.
+    renamed = admin.history(f"{APP}/history", type="AppRenamed")[-1]
+    assert renamed["correlation_id"] == change["change_id"] and renamed["reason"] == "new name"
+    assert [one["approver"]["name"] for one in shown(bob, change)["approvals"]] == ["Bob"]
+
+
+def test_two_tokens_of_one_person_are_one_person(admin, people, ada):
+    change = proposed(ada)
+    second = people["ada"].another_token(admin)
+    assert problem(approve(second, change)) == (403, "approval_not_counted")
+    stray = admin.holding("approver")
+    assert problem(approve(stray, change)) == (403, "approval_not_counted")
+    act(ada, change, "withdraw")
+
+
+def test_a_token_that_belongs_to_no_one_proposes_nothing_that_needs_approvals(admin):
+    stray = admin.holding("editor")
+    assert problem(stray.request("PATCH", f"{APP}?change=new", renaming())) == (403, "proposer_unknown")
+
+
+def test_an_approval_is_for_the_content_that_was_looked_at(ada, bob, people):
+    change = proposed(ada)
+    assert approve(bob, change).status == 200
+    other = ada.must("PATCH", f"{APP}?change={change['change_id']}", {"version_gate": {"minimum": "2.0"}}).json["change"]
+    assert other["approvals"] == [] and len(other["commands"]) == 2
+    assert problem(approve(people["eve"].api, change)) == (409, "change_content_stale")
+    assert problem(act(ada, change, "apply")) == (409, "approvals_missing")
+    edited = ada.request(
+        "PATCH", f"/v1/changes/{change['change_id']}", {"content_sha256": change["content_sha256"], "reason": "x"})
+    assert problem(edited) == (409, "change_content_stale")
+    assert approve(bob, other).status == 200 and act(bob, other, "apply").status == 200
+
+
+def test_a_draft_is_gathered_before_it_is_proposed(admin, ada, bob):
+    draft = proposed(ada, renaming("Drafted"), "change=draft")
+    assert draft["status"] == "draft" and problem(approve(bob, draft)) == (409, "change_state")
+    pin = pin_of("drafted")
+    more = proposed(
+        ada, {"pin": pin, "role": "backup"}, f"change={draft['change_id']}", f"{APP}/hosts/{HOST}/pins", "POST")
+    assert more["status"] == "draft" and len(more["commands"]) == 2
+    opened = act(ada, more, "propose").json["change"]
+    assert approve(bob, opened).status == 200
+    version = admin.get(APP).json["version"]
+    assert act(bob, opened, "apply").status == 200
+    after = admin.get(APP).json
+    assert after["display_name"] == "Drafted" and after["version"] > version + 1
+    assert pin in [one["pin"] for one in admin.get(f"{APP}/hosts/{HOST}").json["baseline"]["pins"]]
+
+
+def test_a_base_that_moved_makes_a_conflict(admin, ada, bob):
+    change = proposed(ada, renaming("Same"))
+    assert approve(bob, change).status == 200
+    other = proposed(ada, renaming("Same"))
+    assert approve(bob, other).status == 200 and act(ada, other, "apply").status == 200
+    assert problem(act(ada, change, "apply")) == (409, "change_conflict")
+    preview = shown(ada, change)["preview"]
+    assert preview["ready"] is False and preview["problem"]["type"] == "change_conflict"
+    act(ada, change, "withdraw")
+
+
+def test_a_repeated_proposal_is_one(ada):
+    key = f"proposal-{time.time_ns()}"
+    headers = {"Idempotency-Key": key}
+    body = renaming()
+    first, second = (ada.request("PATCH", f"{APP}?change=new", body, headers) for _ in range(2))
+    assert first.json["change_id"] == second.json["change_id"]
+    assert second.headers["Idempotency-Replayed"] == "true"
+    act(ada, first.json["change"], "withdraw")
+
+
+def test_a_dry_run_writes_nothing_down(admin, ada):
+    before = admin.recorded()
+    answer = ada.request("PATCH", f"{APP}?change=new&dry_run=true", renaming())
+    assert answer.status == 202 and answer.json["dry_run"] is True and "Location" not in answer.headers
+    assert answer.json["change"]["preview"]["events"]
+    assert ada.get(f"/v1/changes/{answer.json['change_id']}").status == 404
+    assert admin.recorded() == before
+
+
+@pytest.mark.parametrize(
+    "query", ["change=old", "change=", "change=chg_1", "change=new&bypass_approvals=true", "change=new&plan_hash=" + "0" * 64,
+              "change=new&not_before=soon", "change=new&not_before=2020-01-01T00:00:00Z&expires_at=1"])  # fmt: skip
+def test_malformed_proposals_are_refused(ada, query):
+    assert ada.request("PATCH", f"{APP}?{query}", renaming()).status == 400
+
+
+def test_keys_and_receivers_are_no_part_of_a_change(people, ada):
+    root = people["root"].api
+    for method, path, body in (
+        ("POST", "/v1/webhooks", {"url": "https://example.com/"}), ("POST", "/v1/keys", {}),
+        ("POST", f"{APP}/telemetry-keys", {}),
+    ):  # fmt: skip
+        assert root.request(method, f"{path}?change=new", body).status == 400, path
+    assert problem(ada.request("PATCH", f"{APP}?change=new", {"display_name": "x"})) == (422, "reason_required")
+    name = root.get(APP).json["display_name"]
+    assert problem(ada.request("PATCH", f"{APP}?change=new", renaming(name))) == (409, "change_without_effect")
+
+
+# Kill switches, and emergencies
+
+
+def test_a_kill_switch_never_waits_to_be_engaged(admin, people):
+    root = people["root"].api
+    admin.must("PUT", "/v1/access/approval-rules/switches", {"apps": ["*"], "approvals": 1, "permissions": ["kill_switches.release"]})
+    try:
+        root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": from_now(hours=1)})
+        assert problem(root.request("DELETE", f"{APP}/kill-switch?reason=over")) == (403, "approval_required")
+        change = proposed(root, query="change=new&reason=over", path=f"{APP}/kill-switch", method="DELETE", body={})
+        assert approve(people["bob"].api, change).status == 200
+        assert act(root, change, "apply").status == 200
+        assert "kill_switch" not in root.get(APP).json or root.get(APP).json["kill_switch"] is None
+    finally:
+        admin.must("DELETE", "/v1/access/approval-rules/switches")
+
+
+def test_approvals_are_bypassed_in_an_emergency_and_reviewed_by_another_person(admin, people, ada, bob):
+    root = people["root"].api
+    assert problem(ada.request("PATCH", f"{APP}?bypass_approvals=true", renaming())) == (403, "permission_denied")
+    assert problem(root.request("PATCH", f"{APP}?bypass_approvals=true", {"display_name": "x"})) == (422, "reason_required")
+    done = root.must("PATCH", f"{APP}?bypass_approvals=true", renaming("Emergency"))
+    assert admin.get(APP).json["display_name"] == "Emergency"
+    change = {"change_id": done.json["change_id"]}
+    assert [event["type"] for event in done.json["events"]] == ["ChangeCreated", "AppRenamed", "ChangeApplied"]
+    open_reviews = bob.get("/v1/changes?status=awaits_review").json["changes"]
+    assert change["change_id"] in [one["change_id"] for one in open_reviews]
+    assert problem(act(root, change, "review", {"reason": "mine"})) == (403, "approval_not_counted")
+    assert problem(act(ada, change, "review", {"reason": "x"})) == (403, "permission_denied")
+    assert act(bob, change, "review", {}).status == 422
+    reviewed = act(bob, change, "review", {"reason": "right"})
+    assert reviewed.status == 200 and reviewed.json["change"]["review"]["reviewer"]["name"] == "Bob"
+    # A change that waits for approvals can be applied so too.
+    waiting = proposed(ada)
+    assert act(root, waiting, "apply", {"bypass_approvals": True}).status == 422
+    assert act(root, waiting, "apply", {"bypass_approvals": True, "reason": "outage"}).status == 200
+    assert shown(bob, waiting)["awaits_review"] is True
+
+
+def test_four_eyes_over_access_keep_an_administrator_from_making_an_approver(admin, people, bob):
+    root = people["root"].api
+    rule = {"apps": ["*"], "approvals": 1, "permissions": ["access.manage", "approvals.manage"]}
+    root.must("PUT", "/v1/access/approval-rules/access", rule)
+    try:
+        grants = f"/v1/access/principals/{people['ada'].id}/grants"
+        for method, path, body in (
+            ("POST", grants, {"role": "approver", "apps": [SHOP]}),
+            ("POST", "/v1/tokens", {"name": "stolen", "principal_id": people["bob"].id}),
+            ("POST", "/v1/tokens", {"name": "wide", "grants": [{"role": "admin", "apps": ["*"]}]}),
+            ("PUT", "/v1/access/roles/editor-more", {"permissions": ["changes.approve"]}),
+            ("DELETE", "/v1/access/approval-rules/access", None), ("DELETE", "/v1/access/approval-rules/two-people", None),
+            ("PUT", "/v1/access/approval-rules/access", rule | {"permissions": ["apps.change"]}),
+        ):  # fmt: skip
+            assert problem(root.request(method, path, body)) == (403, "approval_required"), path
+        # One more token of one's own gives nothing that its owner does not have.
+        mine = root.must("POST", "/v1/tokens", {"name": "laptop", "principal_id": people["root"].id}).json["token_id"]
+        root.must("DELETE", f"/v1/tokens/{mine}")
+        # A token that is proposed is valid once the change is applied.
+        answer = root.must("POST", "/v1/tokens?change=new", {"name": "later", "grants": [{"role": "viewer", "apps": ["*"]}], "reason": "x"})
+        token = API(admin.port, answer.json["token"])
+        assert token.get("/v1/whoami").status == 401
+        assert approve(bob, answer.json["change"]).status == 200 and act(root, answer.json["change"], "apply").status == 200
+        assert token.get("/v1/whoami").status == 200
+    finally:
+        removal = root.must("DELETE", "/v1/access/approval-rules/access?change=new&reason=over").json["change"]
+        assert approve(bob, removal).status == 200 and act(root, removal, "apply").status == 200
+
+
+# Time
+
+
+def test_a_change_is_applied_at_its_time_by_the_server(admin, ada, bob):
+    change = proposed(ada, renaming("On time"), f"change=new&not_before={from_now(seconds=3)}")
+    assert approve(bob, change).status == 200
+    assert problem(act(ada, change, "apply")) == (409, "change_state")
+    deadline = time.monotonic() + unhurried(30)
+    while shown(ada, change)["status"] != "applied" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert shown(ada, change)["closed_by"]["kind"] == "system"
+    assert admin.get(APP).json["display_name"] == "On time"
+    events = admin.history("/v1/history", stream="changes", type="ChangeApplied")
+    assert [one["data"]["change_id"] for one in events].count(change["change_id"]) == 1
+
+
+def test_a_change_that_cannot_be_applied_at_its_time_is_suspended(ada, bob):
+    name = f"Twice {time.time_ns()}"
+    change = proposed(ada, renaming(name), f"change=new&not_before={from_now(seconds=4)}")
+    assert approve(bob, change).status == 200
+    other = proposed(ada, renaming(name))
+    assert approve(bob, other).status == 200 and act(ada, other, "apply").status == 200
+    deadline = time.monotonic() + unhurried(30)
+    while shown(ada, change)["status"] != "suspended" and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert "would record other events" in shown(ada, change)["obstacle"]
+    act(ada, change, "withdraw")
+
+
+def test_a_freeze_keeps_changes_back_until_it_is_removed(admin, people, ada, bob):
+    root = people["root"].api
+    frozen = root.must("POST", "/v1/access/freezes", {"apps": [SHOP], "from": from_now(seconds=-1), "until": from_now(hours=1)})
+    freeze = frozen.json["freeze_id"]
+    change = proposed(ada)
+    assert approve(bob, change).status == 200
+    assert problem(act(ada, change, "apply")) == (409, "frozen")
+    assert shown(ada, change)["preview"]["problem"]["type"] == "frozen"
+    root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": from_now(hours=1)})
+    assert [one["freeze_id"] for one in ada.get("/v1/access/freezes").json["freezes"]] == [freeze]
+    root.must("DELETE", f"/v1/access/freezes/{freeze}")
+    assert act(ada, change, "apply").status == 200
+    root.must("DELETE", f"{APP}/kill-switch?reason=over")
+
+
+# What a change tells to whom
+
+
+def test_a_change_does_not_exist_for_those_who_do_not_see_all_that_it_is_about(admin, people, ada):
+    till = people["till"].api
+    change = proposed(ada)
+    unknown = {"change_id": "chg_0000000000000000", "content_sha256": "0" * 64}
+    for verb in ("propose", "reject", "withdraw", "apply", "review"):
+        there, nowhere = (act(till, one, verb, {"reason": "x"}) for one in (change, unknown))
+        assert problem(there) == problem(nowhere) == (404, "change_unknown"), verb
+        assert there.json["detail"].replace(change["change_id"], "") == nowhere.json["detail"].replace(unknown["change_id"], "")
+    assert problem(approve(till, change)) == (404, "change_unknown")
+    assert problem(till.get(f"/v1/changes/{change['change_id']}")) == (404, "change_unknown")
+    added = till.request("PATCH", f"/v1/apps/{TILL}?change={change['change_id']}", renaming())
+    assert problem(added) == (404, "change_unknown")
+    assert till.get("/v1/changes").json == {"changes": [], "more": False}
+    assert till.get("/v1/access/approval-rules").json["approval_rules"] == []
+    assert [one["rule"] for one in people["eve"].api.get("/v1/access/approval-rules").json["approval_rules"]] == ["two-people"]
+    viewer = admin.holding("viewer")
+    assert viewer.get("/v1/changes").status == 403
+    act(ada, change, "withdraw")
+
+
+def test_no_one_proposes_what_they_may_not_do(people, ada, bob):
+    for api in (bob, people["till"].api):
+        assert api.request("PATCH", f"{APP}?change=new", renaming()).status in (403, 404)
+    grants = f"/v1/access/principals/{people['ada'].id}/grants?change=new"
+    assert problem(ada.request("POST", grants, {"role": "admin", "apps": ["*"], "reason": "x"})) == (403, "permission_denied")
+
+
+# Many at once, on two nodes
+
+
+def test_approvals_edits_withdrawals_and_direct_commands_at_once_on_two_nodes(own_server, admin, people):
+    """Whatever meets: nothing is applied without a valid approval of what it does, and nothing twice."""
+    second, _ = start_node(own_server, "second", "--kek-file", str(own_server.data / "key-encryption-key"))
+    try:
+        clash(admin, people, [admin.port, second.port])
+    finally:
+        second.stop()
+
+
+def clash(admin: API, people: dict[str, Person], ports: list[int]) -> None:
+    made: list[str] = []
+
+    def api(person: str, port: int) -> API:
+        return API(port, people[person].api.token)
+
+    for number in range(150):
+        start = admin.position()
+        change = proposed(api("ada", admin.port), renaming(f"Round {number}"))
+        made.append(change["change_id"])
+        for port in ports[1:]:
+            deadline = time.monotonic() + unhurried(30)
+            while API(port, admin.token).position() < start + 1 and time.monotonic() < deadline:
+                time.sleep(0.01)
+        choices = [
+            lambda port: approve(api("bob", port), change), lambda port: approve(api("eve", port), change),
+            lambda port: act(api("ada", port), change, "apply"), lambda port: act(api("root", port), change, "apply"),
+            lambda port: act(api("ada", port), change, "withdraw"), lambda port: act(api("eve", port), change, "reject"),
+            lambda port: api("ada", port).request("PATCH", f"{APP}?change={change['change_id']}", {"version_gate": {"minimum": f"1.{number}"}}),
+            lambda port: API(port, admin.token).request("PATCH", f"/v1/apps/{TILL}", renaming()),
+        ]  # fmt: skip
+        picked = random.sample(choices, 3) + choices[:4]
+
+        def some(index: int) -> list:
+            # Several times: what comes too early is refused.
+            answers = []
+            for _ in range(4):
+                time.sleep(random.random() / 50)
+                answers.append(picked[index](random.choice(ports)))
+            return answers
+
+        answers = [answer for list in in_threads(len(picked), some) for answer in list]
+        assert all(answer.status < 500 for answer in answers), [answer for answer in answers if answer.status >= 500]
+    approvals: dict[str, set] = {}
+    content: dict[str, str] = {}
+    applied: list[str] = []
+    for event in admin.history("/v1/history", stream="changes"):
+        data = event["data"]
+        if data["change_id"] not in made:
+            continue
+        match event["type"]:
+            case "ChangeCreated" | "ChangeEdited":
+                content[data["change_id"]], approvals[data["change_id"]] = data["content_sha256"], set()
+            case "ChangeApproved":
+                assert data["content_sha256"] == content[data["change_id"]]
+                approvals[data["change_id"]].add(data["approver"]["principal_id"])
+            case "ChangeApplied":
+                assert approvals[data["change_id"]] & {people["bob"].id, people["eve"].id}, event
+                applied.append(data["change_id"])
+    assert len(applied) == len(set(applied)) and applied
+    names = [event["correlation_id"] for event in admin.history(f"{APP}/history", type="AppRenamed") if "correlation_id" in event]
+    assert len([one for one in names if one in made]) == len(applied)
+
+
+# The command line
+
+
+def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_path):
+    def cli(person: str, *arguments: str, **options):
+        file = tmp_path / f"{person}.token"
+        file.write_text(people[person].api.token)
+        file.chmod(0o600)
+        return own_server.cli(*arguments, "--token-file", str(file), **options)
+
+    refused = cli("ada", "app", "update", SHOP, "--name", "By hand", status=4)
+    assert "approval of another person" in refused.stderr and "--propose" in refused.stderr
+    made = cli("ada", "app", "update", SHOP, "--name", "By hand", "--reason", "tidy", "--propose").stdout
+    change = next(word for word in made.split() if word.startswith("chg_"))
+    assert "The rule two-people asks for 1 approvals; 0 count so far." in made and "is called By hand" in made
+    assert change in cli("bob", "change", "list", "--status", "open").stdout
+    assert "confirm" in cli("bob", "change", "approve", change, status=2).stderr
+    digest = json.loads(cli("bob", "change", "show", change, "--output", "json").stdout)["content_sha256"]
+    assert "is not" not in cli("bob", "change", "approve", change, "--content", digest[:10]).stdout
+    assert "the change's content is" in cli("bob", "change", "approve", change, "--content", "0" * 10, status=6).stderr
+    assert "It can be applied" in cli("ada", "change", "show", change).stdout
+    assert "applied" in cli("ada", "change", "apply", change).stdout
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(
+        f"reason: from a file\noperations:\n- method: patch\n  path: {APP}\n  body: {{display_name: From a file}}\n"
+        f"- method: POST\n  path: {APP}/hosts/{HOST}/pins\n  body: {{pin: '{pin_of('file')}', role: backup}}\n")
+    made = cli("ada", "change", "create", "--from", str(plan)).stdout
+    change = next(word for word in made.split() if word.startswith("chg_"))
+    assert "From a file" in made
+    assert "rejected" in cli("bob", "change", "reject", change, "--reason", "no").stdout
+    plan.write_text(f"reason: x\noperations:\n- {{method: PATCH, path: {APP}, body: {{display_name: A}}}}\n- {{method: PATCH, path: {APP}, body: {{oops: 1}}}}\n")
+    assert "operation 2 (PATCH" in cli("ada", "change", "create", "--from", str(plan), status=3).stderr
+    assert not json.loads(cli("bob", "change", "list", "--status", "draft", "--output", "json").stdout)["changes"]
+    cli("root", "access", "freeze", "add", "--app", TILL, "--until", "1h", "--reason", "drill")
+    listed = cli("root", "access", "freeze", "list").stdout
+    freeze = next(word for word in listed.split() if word.startswith("frz_"))
+    cli("root", "access", "freeze", "remove", freeze)
+    cli("root", "access", "rule", "set", "keys", "keys.manage", "--app", "*", "--approvals", "2")
+    assert "keys.manage" in cli("root", "access", "rule", "list").stdout
+    cli("root", "access", "rule", "remove", "keys")
