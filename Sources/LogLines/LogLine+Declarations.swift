@@ -325,6 +325,10 @@ extension LogLine {
             .init(
                 .warning, "a proposed change could not be applied at its time; the node tries again",
                 advice: "Read `error`. `pinledger change show ID` shows what the change waits for.")
+        case .auditNotRecorded:
+            .init(
+                .warning, "refused requests and confidential reads could not be recorded; the node tries again",
+                advice: "Read `error`. Until it succeeds, only the log has a line of what was refused.")
         case .reactionNotRecorded:
             .init(
                 .warning, "failed to apply a reaction to client reports",

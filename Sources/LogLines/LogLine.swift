@@ -101,6 +101,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case planDelayed = "plan_delayed"
     case killSwitchNotReleased = "kill_switch_not_released"
     case changeNotApplied = "change_not_applied"
+    case auditNotRecorded = "audit_not_recorded"
     case reactionNotRecorded = "reaction_not_recorded"
     case warningNotRecorded = "warning_not_recorded"
 

@@ -143,7 +143,7 @@ package struct Server: Sendable {
             isLogPublic: { [services = self.services] in services.isLogPublic },
             unread: { [ledger = self.services.ledger] in ledger.unread },
             content: listener.content, places: places, rates: self.rates, log: self.log,
-            trustedProxies: self.services.telemetry.trustedProxies
+            trustedProxies: self.services.telemetry.trustedProxies, auditCounter: self.services.audit
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096

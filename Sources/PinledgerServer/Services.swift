@@ -49,6 +49,8 @@ package struct Services: Sendable {
     package var environment: DecisionEnvironment
     /// Whether documents stay behind the ledger.
     package let lag: DocumentLag
+    /// The requests that the ledger is to know of.
+    package let audit = AuditCounter()
     /// Whether the node is on its way out.
     package let drain = Drain()
 

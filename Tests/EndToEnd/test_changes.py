@@ -31,6 +31,7 @@ class Person:
 @pytest.fixture(scope="module")
 def admin(own_server):
     api = own_server.api
+    api.server = own_server
     for app, host in ((SHOP, HOST), (TILL, OTHER_HOST)):
         api.must("POST", "/v1/apps", {"app": app})
         api.must("POST", f"/v1/apps/{app}/hosts", host_body(host, mode="report_only"))
@@ -93,11 +94,11 @@ def problem(answer) -> tuple[int, str]:
 def test_a_change_takes_two_people(admin, ada, bob):
     direct = ada.request("PATCH", APP, renaming())
     assert problem(direct) == (403, "approval_required")
-    assert [rule["rule"] for rule in direct.json["rules"]] == ["two-people"] and "--propose" in direct.json["advice"]
+    assert direct.json["rules"] == [{"rule": "two-people", "approvals": 1}] and "--propose" in direct.json["advice"]
     before = admin.get(APP).json["version"]
     change = proposed(ada, renaming("Two people"))
     assert change["status"] == "proposed" and change["preview"]["ready"] is False
-    assert change["preview"]["problem"]["type"] == "approvals_missing"
+    assert change["preview"]["problem"]["type"] == "/problems/approvals_missing"
     assert [event["type"] for event in change["preview"]["events"]] == ["AppRenamed"]
     assert change["preview"]["differences"][0]["difference"][0]["after"] == "Two people"
     assert admin.get(APP).json["version"] == before
@@ -166,7 +167,7 @@ def test_a_base_that_moved_makes_a_conflict(admin, ada, bob):
     assert approve(bob, other).status == 200 and act(ada, other, "apply").status == 200
     assert problem(act(ada, change, "apply")) == (409, "change_conflict")
     preview = shown(ada, change)["preview"]
-    assert preview["ready"] is False and preview["problem"]["type"] == "change_conflict"
+    assert preview["ready"] is False and preview["problem"]["type"] == "/problems/change_conflict"
     act(ada, change, "withdraw")
 
 
@@ -191,9 +192,60 @@ def test_a_dry_run_writes_nothing_down(admin, ada):
 
 @pytest.mark.parametrize(
     "query", ["change=old", "change=", "change=chg_1", "change=new&bypass_approvals=true", "change=new&plan_hash=" + "0" * 64,
-              "change=new&not_before=soon", "change=new&not_before=2020-01-01T00:00:00Z&expires_at=1"])  # fmt: skip
-def test_malformed_proposals_are_refused(ada, query):
-    assert ada.request("PATCH", f"{APP}?{query}", renaming()).status == 400
+              "change=new&not_before=soon", "not_before=2036-01-01T00:00:00Z",
+              "bypass_approvals=true&not_before=2036-01-01T00:00:00Z"])  # fmt: skip
+def test_malformed_proposals_are_refused(admin, people, query):
+    before = admin.recorded()
+    assert people["root"].api.request("PATCH", f"{APP}?{query}", renaming()).status == 400
+    assert admin.recorded() == before
+
+
+def test_a_time_in_the_past_is_no_time_for_a_change(ada):
+    answer = ada.request("PATCH", f"{APP}?change=new&not_before=2020-01-01T00:00:00Z", renaming())
+    assert problem(answer) == (422, "invalid_expiry")
+    later = proposed(ada, query=f"change=new&not_before={from_now(hours=24 * 25)}")
+    assert act(ada, later, "withdraw").status == 200
+
+
+def test_a_proposal_is_for_the_version_that_it_names(admin, ada, people):
+    tag = admin.get(APP).headers["ETag"]
+    change = proposed(ada)
+    admin.must("PATCH", f"/v1/apps/{TILL}", renaming())
+    named = ada.request("PATCH", f"{APP}?change=new", renaming(), {"If-Match": tag})
+    assert named.status == 202 and act(ada, named.json["change"], "withdraw").status == 200
+    assert act(ada, change, "withdraw").status == 200
+    root = people["root"].api
+    done = root.request("PATCH", f"{APP}?bypass_approvals=true", renaming(), {"If-Match": tag})
+    assert done.status == 200 and done.json["stream"] == f"app/{SHOP}"
+    assert done.headers["ETag"] == admin.get(APP).headers["ETag"] != tag
+    for query in ("change=new", "bypass_approvals=true"):
+        assert problem(root.request("PATCH", f"{APP}?{query}", renaming(), {"If-Match": tag})) == (412, "stale_version")
+    act(people["bob"].api, done.json, "review", {"reason": "fine"})
+
+
+def test_an_update_never_takes_back_what_others_added(ada, people):
+    change = proposed(ada)
+    added = ada.must("PATCH", f"{APP}?change={change['change_id']}", {"version_gate": {"minimum": "3.0"}}).json["change"]
+    stale = ada.request(
+        "PATCH", f"/v1/changes/{change['change_id']}", {"content_sha256": change["content_sha256"], "reason": "y"})
+    assert problem(stale) == (409, "change_content_stale")
+    fresh = ada.must(
+        "PATCH", f"/v1/changes/{change['change_id']}", {"content_sha256": added["content_sha256"], "reason": "y"}).json["change"]
+    assert len(fresh["commands"]) == 2 and fresh["reason"] == "y"
+    act(ada, change, "withdraw")
+
+
+def test_a_proposed_retirement_leaves_the_key_as_it_is(admin, people):
+    root = people["root"].api
+    kid = root.must("POST", "/v1/keys", {}).json["events"][0]["data"]["kid"]
+    change = proposed(root, {"reason": "not used"}, path=f"/v1/keys/{kid}/retire", method="POST")
+    assert own_secret_count(admin, kid) == 1
+    assert next(key["state"] for key in root.get("/v1/keys").json["keys"] if key["kid"] == kid) == "announced"
+    act(root, change, "withdraw")
+
+
+def own_secret_count(admin: API, kid: str) -> int:
+    return int(admin.server.sql(f"SELECT count(*) FROM pinledger.signing_secret WHERE kid = '{kid}'"))
 
 
 def test_keys_and_receivers_are_no_part_of_a_change(people, ada):
@@ -250,6 +302,12 @@ def test_approvals_are_bypassed_in_an_emergency_and_reviewed_by_another_person(a
 def test_four_eyes_over_access_keep_an_administrator_from_making_an_approver(admin, people, bob):
     root = people["root"].api
     rule = {"apps": ["*"], "approvals": 1, "permissions": ["access.manage", "approvals.manage"]}
+    for made, path, body in (
+        ("principal_id", "/v1/access/principals", {"name": "Made in an outage"}),
+        ("grant_id", f"/v1/access/principals/{people['ada'].id}/grants", {"role": "viewer", "apps": [TILL]}),
+    ):
+        answer = root.request("POST", f"{path}?bypass_approvals=true", body | {"reason": "outage"})
+        assert answer.status == 201 and made in answer.json and answer.json["stream"] == "access", answer
     root.must("PUT", "/v1/access/approval-rules/access", rule)
     try:
         grants = f"/v1/access/principals/{people['ada'].id}/grants"
@@ -312,12 +370,12 @@ def test_a_freeze_keeps_changes_back_until_it_is_removed(admin, people, ada, bob
     change = proposed(ada)
     assert approve(bob, change).status == 200
     assert problem(act(ada, change, "apply")) == (409, "frozen")
-    assert shown(ada, change)["preview"]["problem"]["type"] == "frozen"
+    assert shown(ada, change)["preview"]["problem"]["type"] == "/problems/frozen"
     root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": from_now(hours=1)})
     assert [one["freeze_id"] for one in ada.get("/v1/access/freezes").json["freezes"]] == [freeze]
     root.must("DELETE", f"/v1/access/freezes/{freeze}")
     assert act(ada, change, "apply").status == 200
-    root.must("DELETE", f"{APP}/kill-switch?reason=over")
+    root.must("DELETE", f"{APP}/kill-switch?reason=over&bypass_approvals=true")
 
 
 # What a change tells to whom
@@ -335,7 +393,9 @@ def test_a_change_does_not_exist_for_those_who_do_not_see_all_that_it_is_about(a
     assert problem(till.get(f"/v1/changes/{change['change_id']}")) == (404, "change_unknown")
     added = till.request("PATCH", f"/v1/apps/{TILL}?change={change['change_id']}", renaming())
     assert problem(added) == (404, "change_unknown")
-    assert till.get("/v1/changes").json == {"changes": [], "more": False}
+    seen = till.get("/v1/changes").json["changes"]
+    assert all(SHOP not in json.dumps(till.must("GET", f"/v1/changes/{one['change_id']}").json) for one in seen)
+    assert change["change_id"] not in [one["change_id"] for one in seen]
     assert till.get("/v1/access/approval-rules").json["approval_rules"] == []
     assert [one["rule"] for one in people["eve"].api.get("/v1/access/approval-rules").json["approval_rules"]] == ["two-people"]
     viewer = admin.holding("viewer")
@@ -430,14 +490,31 @@ def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_pat
     assert "approval of another person" in refused.stderr and "--propose" in refused.stderr
     made = cli("ada", "app", "update", SHOP, "--name", "By hand", "--reason", "tidy", "--propose").stdout
     change = next(word for word in made.split() if word.startswith("chg_"))
-    assert "The rule two-people asks for 1 approvals; 0 count so far." in made and "is called By hand" in made
+    assert "The rule two-people asks for 1 approval; 0 count so far." in made and "is called By hand" in made
     assert change in cli("bob", "change", "list", "--status", "open").stdout
     assert "confirm" in cli("bob", "change", "approve", change, status=2).stderr
     digest = json.loads(cli("bob", "change", "show", change, "--output", "json").stdout)["content_sha256"]
-    assert "is not" not in cli("bob", "change", "approve", change, "--content", digest[:10]).stdout
-    assert "the change's content is" in cli("bob", "change", "approve", change, "--content", "0" * 10, status=6).stderr
+    assert "the change's content is" in cli("bob", "change", "approve", change, "--content", digest[:10], status=6).stderr
+    assert f"{change} is approved by Bob" in cli("bob", "change", "approve", change, "--content", digest).stdout
     assert "It can be applied" in cli("ada", "change", "show", change).stdout
-    assert "applied" in cli("ada", "change", "apply", change).stdout
+    applied = cli("ada", "change", "apply", change).stdout
+    assert "is called By hand" in applied and f"{change} is applied by Ada" in applied and "Written" not in applied
+    elsewhere = tmp_path / "elsewhere.yaml"
+    for path in ("@evil.invalid/v1/apps", ".evil.invalid/v1/apps", f"{APP}?dry_run=true", "/client/v1/jwks.json"):
+        elsewhere.write_text(f"reason: x\noperations: [{{method: PATCH, path: '{path}', body: {{}}}}]\n")
+        assert "must be the path of an operation" in cli("ada", "change", "create", "--from", str(elsewhere), status=2).stderr
+    for text in ("reason: x\noperations: [{method: GET, path: /v1/apps}]", "reason: x\noperations: [{method: PUT, path: /v1/apps, body: [1]}]", "reason: [", "operations: []"):
+        elsewhere.write_text(text)
+        cli("ada", "change", "create", "--from", str(elsewhere), status=2)
+    bombs = "\n".join([f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)])
+    elsewhere.write_text(f"a0: &a0 [x, x]\n{bombs}\nreason: x\noperations: []\n")
+    cli("ada", "change", "create", "--from", str(elsewhere), status=2)
+    elsewhere.write_text(f"reason: off is a word\noperations: [{{method: PATCH, path: {APP}/hosts/{HOST}, body: {{baseline: {{mode: off}}}}}}]\n")
+    off = cli("ada", "change", "create", "--from", str(elsewhere)).stdout
+    assert "report_only -> off" in off
+    cli("ada", "change", "withdraw", next(word for word in off.split() if word.startswith("chg_")))
+    for command in (["key", "create"], ["webhook", "create", "https://example.com/"], ["import", "android_nsc", "x.xml", "--app", SHOP]):
+        assert "propose" in cli("root", *command, "--propose", "--reason", "x", status=2).stderr
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         f"reason: from a file\noperations:\n- method: patch\n  path: {APP}\n  body: {{display_name: From a file}}\n"

@@ -158,26 +158,245 @@ import Testing
         #expect(later.refusal(of: .apply(id: "chg_1", bypassesApprovals: false), as: .bob) == .appUnknown(shop))
     }
 
-    @Test func `nobody gets around a rule by its other commands`() throws {
-        let world = try ChangeWorld()
+    /// What weakens protection, each with what stands before it.
+    static let weakenings: [(given: [AppCommand], commands: [AppCommand])] = [
+        ([], [.setMode(api, .baseline, .off)]), ([], [.removeHost(api)]),
+        ([.setSubdomains(api, includesSubdomains: true)], [.setSubdomains(api, includesSubdomains: false)]),
+        ([], [.startCandidate(api, mode: .off, copiesBaseline: nil, pins: [])]),
+        ([], [.setPinsValidUntil(noon.adding(seconds: 2))]),
+        (
+            [.setPinsValidUntil(noon.adding(seconds: 9_000))], [.setPinsValidUntil(noon.adding(seconds: 8_000))]
+        ),
+        (
+            [.setFallback(Fallback(usesBuiltinPins: true, hosts: [api]))],
+            [.setFallback(Fallback(usesBuiltinPins: false, hosts: [api]))]
+        ),
+        (
+            [.setFallback(Fallback(usesBuiltinPins: true, hosts: [api]))],
+            [.setFallback(Fallback(usesBuiltinPins: true, hosts: []))]
+        ),
+        // A more specific host takes the place of a wildcard, or of a host with its subdomains.
+        (
+            [
+                .addHost(
+                    host("*.example.com"), includesSubdomains: false, mode: .reportOnly,
+                    pins: [new(1), new(2, .backup)])
+            ],
+            [.addHost(host("login.example.com"), includesSubdomains: false, mode: .off, pins: [])]
+        ),
+        (
+            [.setSubdomains(api, includesSubdomains: true)],
+            [.addHost(host("a.b.api.example.com"), includesSubdomains: false, mode: .off, pins: [])]
+        ),
+        // Pins that are built in count as enforced.
+        (
+            [.addHost(cdn, includesSubdomains: false, mode: nil, pins: [])],
+            [.startCandidate(cdn, mode: .reportOnly, copiesBaseline: nil, pins: [new(7), new(8, .backup)])]
+        ),
+        (
+            [
+                .addHost(cdn, includesSubdomains: false, mode: nil, pins: []),
+                .startCandidate(cdn, mode: .reportOnly, copiesBaseline: nil, pins: [new(7), new(8, .backup)]),
+            ], [.promoteCandidate(cdn)]
+        ),
+        // A candidate that was approved for few devices goes to more.
+        (
+            [.startCandidate(api, mode: .off, copiesBaseline: nil, pins: []), canary],
+            [.setHostRollout(api, Rollout(basisPoints: 10_000))]
+        ),
+        ([.startCandidate(api, mode: .off, copiesBaseline: nil, pins: []), canary], [.setHostRollout(api, nil)]),
+        (
+            [.startCandidate(api, mode: .off, copiesBaseline: nil, pins: []), canary],
+            [.rollout(api, .setPlan(RolloutPlan.Terms(steps: [RolloutPlan.Step(10_000)])))]
+        ),
+    ]
+
+    private static let canary = AppCommand.setHostRollout(api, Rollout(basisPoints: 100))
+
+    @Test(arguments: weakenings.indices) func `a rule on weaker protection binds each way to it`(index: Int) throws {
+        let (given, commands) = Self.weakenings[index]
+        var rule = ChangeWorld.rule
+        rule.permissions = [.weakenProtection]
+        var world = try ChangeWorld(rules: [rule])
+        if !given.isEmpty { try world.record(.app(shop, given)) }
+        #expect(world.refusal(.app(shop, commands), as: ChangeWorld.Party.ada.actor) == .approvalRequired([rule]))
+        // And without the permission it is refused, rules or none.
+        try world.record(.access(.defineRole(roleName("weak"), [.readApps, .changeApps, .readChanges])))
+        try world.record(.access(.removeApprovalRule(rule.name)))
+        try world.record(
+            .access(
+                .issueToken(
+                    newToken("tok_w", digest: sha256([78]), [Grant(role: roleName("weak"), apps: [.all])]))))
+        guard
+            case .permissionMissing(.weakenProtection, _)? = world.refusal(
+                .app(shop, commands), as: Actor(kind: .token, id: "tok_w", name: "w"))
+        else {
+            Issue.record("it does not need the permission")
+            return
+        }
+    }
+
+    @Test func `a change that weakens nothing is bound by no rule on weaker protection`() throws {
+        var rule = ChangeWorld.rule
+        rule.permissions = [.weakenProtection]
+        var world = try ChangeWorld(rules: [rule])
         let ada = ChangeWorld.Party.ada.actor
-        let ways: [[AppCommand]] = [
-            [.removeHost(api)], [.setMode(api, .baseline, .off)],
-            [.startCandidate(api, mode: .off, copiesBaseline: nil, pins: [])],
-            [.engageKillSwitch(nil, expiresAt: noon.adding(seconds: 60)), .rename("X")],
+        let others: [AppCommand] = [
+            .rename("X"), .addPin(api, .baseline, new(5, .backup)), .setSubdomains(api, includesSubdomains: true),
+            .addHost(host("new.example.com"), includesSubdomains: false, mode: .off, pins: []),
+            .setPinsValidUntil(nil), .startCandidate(api, mode: .reportOnly, copiesBaseline: nil, pins: []),
         ]
-        for commands in ways {
-            let refusal = world.refusal(.app(shop, commands), as: ada)
-            switch refusal {
-            case .approvalRequired?, .permissionMissing?: break
-            default: Issue.record("\(commands): \(String(describing: refusal))")
+        for command in others { #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)") }
+        // To drop a candidate, or roll it back, is to go back to what holds for the others.
+        try world.record(
+            .app(shop, [.startCandidate(api, mode: .reportOnly, copiesBaseline: nil, pins: []), Self.canary]))
+        for command: AppCommand in [
+            .dropCandidate(api), .rollout(api, .rollBack(.requested, detail: nil)),
+            .setHostRollout(api, Rollout(basisPoints: 9_000)),
+        ] {
+            #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)")
+        }
+    }
+
+    @Test func `an operator at the database and the server itself are not bound, and other apps neither`() throws {
+        let world = try ChangeWorld()
+        for actor in [Actor(kind: .local, id: "root", name: "root"), .system] {
+            #expect(world.refusal(.app(shop, [.rename("X")]), as: actor) == nil)
+        }
+        let other = Command.app(appID("org.example.till"), [.create(displayName: "T")])
+        #expect(world.refusal(other, as: ChangeWorld.Party.ada.actor) == nil)
+    }
+
+    @Test func `an earlier end of a kill switch is its release`() throws {
+        let rule = ApprovalRule(
+            name: roleName("release"), apps: [.all], permissions: [.releaseKillSwitches], approvals: 1)
+        var world = try ChangeWorld(rules: [rule])
+        let root = ChangeWorld.Party.root.actor
+        let versions = range("1.0", "2.0")
+        func engage(_ seconds: Int64) -> [Command] {
+            let end = noon.adding(seconds: seconds)
+            return [
+                .app(shop, [.engageKillSwitch(nil, expiresAt: end)]),
+                .app(shop, [.engageKillSwitch(api, expiresAt: end)]),
+                .app(shop, [.engageVersionKillSwitch(versions, expiresAt: end)]),
+                .fleet(.engageKillSwitch(expiresAt: end)),
+            ]
+        }
+        for command in engage(600) { try world.record(command, as: root) }
+        for command in engage(1) { #expect(world.refusal(command, as: root) == .approvalRequired([rule])) }
+        for command in engage(700) { try world.record(command, as: root) }
+        // And it takes the permission.
+        try world.record(.access(.removeApprovalRule(rule.name)))
+        try world.record(.access(.defineRole(roleName("on-call"), [.readApps, .engageKillSwitches])))
+        try world.record(
+            .access(
+                .issueToken(
+                    newToken("tok_c", digest: sha256([79]), [Grant(role: roleName("on-call"), apps: [.all])]))))
+        let onCall = Actor(kind: .token, id: "tok_c", name: "c")
+        for command in engage(1) {
+            guard case .permissionMissing(.releaseKillSwitches, _)? = world.refusal(command, as: onCall) else {
+                Issue.record("\(command)")
+                continue
             }
         }
-        // An operator at the database, and the server itself, are not bound.
-        #expect(world.refusal(ChangeWorld.addition, as: Actor(kind: .local, id: "root", name: "root")) == nil)
-        // A rule says nothing of other apps.
+        for command in engage(800) { #expect(world.refusal(command, as: onCall) == nil) }
+    }
+
+    @Test func `a kill switch is engaged in place of those that have run out, without waiting`() throws {
+        let rule = ApprovalRule(
+            name: roleName("all"), apps: [.all], permissions: ApprovalRule.approvable, approvals: 1)
+        var world = try ChangeWorld(rules: [rule])
+        for number in 0..<VersionKillSwitch.limit {
+            try world.record(
+                .app(
+                    shop,
+                    [.engageVersionKillSwitch(range("1.\(number)", "1.\(number)"), expiresAt: noon.adding(seconds: 5))])
+            )
+        }
+        world.now = noon.adding(seconds: 6)
+        let engage = Command.app(
+            shop, [.engageVersionKillSwitch(range("2.0", "3.0"), expiresAt: world.now.adding(seconds: 60))])
+        #expect(world.refusal(engage, as: ChangeWorld.Party.root.actor) == nil)
+    }
+
+    @Test func `a manager of the approvals of one app has no say about the rest`() throws {
+        let narrow = ApprovalRule(
+            name: roleName("narrow"), apps: [pattern("org.example.*")],
+            permissions: [.manageAccess, .manageApprovals, .releaseKillSwitches], approvals: 5)
+        var world = try ChangeWorld(rules: [])
+        try world.record(.access(.setApprovalRule(narrow)), as: ChangeWorld.Party.other.actor)
+        try world.record(
+            .access(
+                .setFreeze(
+                    Freeze(id: "frz_1", apps: [pattern("org.example.*")], from: noon, until: noon.adding(seconds: 60)))),
+            as: ChangeWorld.Party.other.actor)
+        let root = ChangeWorld.Party.root.actor
+        for command: Command in [
+            .access(.defineRole(roleName("x"), [.readApps])),
+            .access(.grantRole(id: "grt_9", principal: "prn_ada", Grant(role: RoleName(.viewer), apps: [.one(shop)]))),
+            .fleet(.setIssuer("pins.example.com")), .app(shop, [.rename("X")]),
+        ] { #expect(world.refusal(command, as: root) == nil, "\(command)") }
         #expect(
-            world.refusal(.app(appID("org.example.till"), [.create(displayName: "T")]), as: ada) == nil)
+            world.refusal(
+                .access(.setFreeze(Freeze(id: "frz_2", apps: [.all], from: noon, until: noon.adding(seconds: 60)))),
+                as: ChangeWorld.Party.other.actor) != nil)
+    }
+
+    @Test func `a token that is limited to less than its owner does nothing with the owner's changes`() throws {
+        var world = try ChangeWorld()
+        try world.act(ChangeWorld.create("chg_1", ChangeWorld.addition, isDraft: true), as: .ada)
+        try world.act(ChangeWorld.create("chg_2", ChangeWorld.addition), as: .dan)
+        try world.record(
+            .access(
+                .issueToken(newToken("tok_look", digest: sha256([80]), [.everywhere(.auditor)], of: "prn_ada"))))
+        try world.record(
+            .access(
+                .issueToken(
+                    newToken(
+                        "tok_bob2", digest: sha256([81]), [Grant(role: RoleName(.approver), apps: [pattern("org.*")])],
+                        of: "prn_bob"))))
+        let look = Actor(kind: .token, id: "tok_look", name: "look", principalID: "prn_ada")
+        for command: ChangeCommand in [
+            .propose(id: "chg_1"), .withdraw(id: "chg_1"), .apply(id: "chg_1", bypassesApprovals: false),
+        ] { #expect(world.refusal(.change(command), as: look) != nil, "\(command)") }
+        let narrow = Actor(kind: .token, id: "tok_bob2", name: "bob", principalID: "prn_bob")
+        #expect(
+            world.refusal(.change(.approve(id: "chg_2", contentDigest: try world.digest("chg_2"))), as: narrow) != nil)
+    }
+
+    @Test func `a rule that comes later makes no one their own approver`() throws {
+        var world = try ChangeWorld(rules: [])
+        // Ada, with a token of which nobody knows that it is hers.
+        try world.act(ChangeWorld.create("chg_1", ChangeWorld.addition), as: .stray)
+        var rule = ChangeWorld.rule
+        rule.roles = []
+        try world.record(.access(.setApprovalRule(rule)))
+        try world.record(.access(.grantRole(id: "grt_2", principal: "prn_ada", .everywhere(.approver))))
+        #expect(
+            world.refusal(of: .approve(id: "chg_1", contentDigest: try world.digest("chg_1")), as: .ada)
+                == .proposerNotPrincipal)
+        #expect(world.refusal(of: .apply(id: "chg_1", bypassesApprovals: false), as: .bob) == .proposerNotPrincipal)
+    }
+
+    @Test func `a change that was written with a token that is revoked since waits for a person`() throws {
+        var world = try ChangeWorld(rules: [])
+        let time = noon.adding(seconds: 60)
+        try world.act(
+            .create(id: "chg_1", ChangeWorld.draft(ChangeWorld.addition, notBefore: time), isDraft: false), as: .ada)
+        try world.record(.access(.revokeToken(id: "tok_ada")))
+        world.now = time
+        #expect(world.refusal(.change(.applyDue(id: "chg_1")), as: .system) == .tokenRevoked("tok_ada"))
+        try world.record(.change(.suspend(id: "chg_1", obstacle: "x")), as: .system)
+        #expect(world.state.changes["chg_1"]?.recordedStatus == .suspended)
+    }
+
+    @Test func `a change that no rule keeps back is not said to have bypassed approvals`() throws {
+        var world = try ChangeWorld(rules: [])
+        try world.act(.bypass(id: "chg_1", ChangeWorld.draft(ChangeWorld.addition)), as: .root)
+        #expect(world.state.changes["chg_1"]?.awaitsReview == false)
+        #expect(
+            world.refusal(of: .bypass(id: "chg_2", ChangeWorld.draft(.access(.revokeToken(id: "tok_ada")))), as: .ada)
+                != nil)
     }
 
     @Test func `a kill switch never waits to be engaged, and its release does where a rule says so`() throws {
@@ -215,13 +434,14 @@ import Testing
     @Test func `approvals can be bypassed with a reason, and another person reviews it`() throws {
         var world = try ChangeWorld()
         let bypass = ChangeCommand.bypass(id: "chg_1", ChangeWorld.draft(ChangeWorld.weakening))
-        #expect(world.refusal(of: bypass, as: .ada) == .permissionMissing(.bypassApprovals, .app(shop)))
-        #expect(world.refusal(of: bypass, as: .root, because: nil) == .reasonRequired("others decide on it"))
+        #expect(world.refusal(of: bypass, as: .ada) == .permissionMissing(.bypassApprovals, .anyApp))
+        #expect(
+            world.refusal(of: bypass, as: .root, because: nil) == .reasonRequired("others decide on it, or review it"))
         let decision = try world.act(bypass, as: .root, because: "outage 12")
         #expect(decision.effects.map(\.stream) == [.changes, .app(shop)])
         #expect(world.state.changes["chg_1"]?.awaitsReview == true)
         #expect(world.refusal(of: .review(id: "chg_1"), as: .root) == .approvalOfOwnChange("chg_1"))
-        #expect(world.refusal(of: .review(id: "chg_1"), as: .ada) == .permissionMissing(.approveChanges, .anyApp))
+        #expect(world.refusal(of: .review(id: "chg_1"), as: .ada) == .permissionMissing(.approveChanges, .app(shop)))
         #expect(world.refusal(of: .review(id: "chg_1"), as: .pipeline) == .approverNotPerson)
         try world.act(.review(id: "chg_1"), as: .bob, because: "right")
         #expect(world.state.changes["chg_1"]?.awaitsReview == false)

@@ -259,7 +259,7 @@ import Testing
     func `evolving takes in any events in any order`(seed: UInt64) throws {
         var random = RandomLedger(seed: seed)
         var state = LedgerState()
-        for _ in 0..<2000 {
+        for _ in 0..<5000 {
             let (event, stream) = (random.event(), random.stream())
             let before = state.version(of: stream)
             let isTaken = state.apply(event, of: stream, at: random.now)

@@ -1,5 +1,32 @@
+import Addresses
 import PinWire
 import Pinning
+
+/// The examples of the stream `audit`, as ``examples`` has them.
+let auditExamples: [String: Entry] = {
+    guard let near = IPAddress("10.0.0.7"), let far = IPAddress("2001:db8::7") else {
+        preconditionFailure("these are addresses")
+    }
+    let ada = Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1")
+    var denied = AuditRecord(
+        actor: ada, address: far, proxy: near, operation: "addPin", app: shop, outcome: .denied, status: 403,
+        problem: "permission_denied", time: noon, requestID: "req-1")
+    denied.add(
+        AuditRecord(
+            actor: ada, address: far, proxy: near, operation: "addPin", app: shop, outcome: .denied, status: 403,
+            problem: "permission_denied", time: noon.adding(seconds: 9), requestID: "req-2"))
+    let scan = AuditRecord(
+        actor: nil, address: near, proxy: nil, operation: nil, app: nil, outcome: .denied, status: 404,
+        problem: "not_found", time: noon, requestID: "req-3")
+    let read = AuditRecord(
+        actor: ada, address: near, proxy: nil, operation: "listHistory", app: nil, outcome: .read, status: 200,
+        problem: nil, time: noon, requestID: "req-4")
+    let event = AuditEvent.requestsAudited(node: "node-1:42", [denied, scan, read], omitted: 7)
+    let entry = Entry(
+        position: 1500, stream: .audit, streamVersion: 1, time: noon, event: .audit(event),
+        origin: Origin(actor: .system))
+    return ["RequestsAudited": entry]
+}()
 
 /// The examples of the stream `changes`, as ``examples`` has them.
 let changeExamples: [String: Entry] = {

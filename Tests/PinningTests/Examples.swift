@@ -251,4 +251,5 @@ let examples: [String: Entry] = {
     ).merging(webhookExamples) { _, new in new }.merging(telemetryExamples) { _, new in new }
         .merging(accessExamples) { _, new in new }
         .merging(changeExamples) { _, new in new }
+        .merging(auditExamples) { _, new in new }
 }()

@@ -225,7 +225,7 @@ struct RandomLedger {
 
     private mutating func rule() -> ApprovalRule {
         ApprovalRule(
-            name: self.generator.pick([roleName("a"), roleName("b")]), apps: [self.generator.pick([.all, .one(shop)])],
+            name: self.generator.pick([roleName("a"), roleName("b")]), apps: [.all],
             permissions: [self.generator.pick(ApprovalRule.approvable.sorted { $0.rawValue < $1.rawValue })],
             approvals: Int.random(in: 1...5, using: &self.generator),
             roles: self.flag() ? [RoleName(.approver)] : [])
@@ -302,7 +302,8 @@ struct RandomLedger {
 
     /// An event of any kind, whether it fits or not.
     mutating func event() -> Event {
-        switch Int.random(in: 0..<54, using: &self.generator) {
+        switch Int.random(in: 0..<55, using: &self.generator) {
+        case 54: .audit(.requestsAudited(node: self.key(), [], omitted: 1))
         case 51, 52, 53: .changes(self.changeEvent())
         case 50:
             .app(self.generator.pick([.changeReverted(0), .changeReverted(7), .appArchived, .appUnarchived]))
@@ -376,6 +377,6 @@ struct RandomLedger {
     }
 
     mutating func stream() -> StreamID {
-        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access, .webhooks, .changes])
+        self.generator.pick([.app(shop), .app(appID("other")), .fleet, .keys, .access, .webhooks, .changes, .audit])
     }
 }

@@ -38,7 +38,8 @@ import Testing
     private func expectSame(_ one: LedgerState, _ other: LedgerState) {
         #expect(
             one.apps == other.apps && one.fleet == other.fleet && one.keys == other.keys && one.access == other.access
-                && one.webhooks == other.webhooks && one.changes == other.changes)
+                && one.webhooks == other.webhooks && one.changes == other.changes
+                && one.audit == other.audit)
         #expect(one.json == other.json)
     }
 

@@ -104,8 +104,12 @@ struct Batch: Sendable {
         let stream = request.command.stream
         let version = self.after.state.version(of: stream)
         let epoch = self.after.state.fleet.epoch
-        if let expected = request.expectedVersion, expected != version || request.expectedEpoch ?? epoch != epoch {
-            throw .stale(stream, expected: expected, actual: version, epoch: epoch)
+        if let expected = request.expectedVersion {
+            let stream = request.expectedStream ?? stream
+            let version = self.after.state.version(of: stream)
+            guard expected == version, request.expectedEpoch ?? epoch == epoch else {
+                throw .stale(stream, expected: expected, actual: version, epoch: epoch)
+            }
         }
         let decision: Decision
         do { decision = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }

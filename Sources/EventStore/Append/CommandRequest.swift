@@ -9,6 +9,8 @@ package struct CommandRequest: Sendable {
     package var expectedVersion: Int64?
     /// The epoch in which that version was seen; nil where the caller did not say it.
     package var expectedEpoch: Int64?
+    /// The stream of that version; nil for the command's own.
+    package var expectedStream: StreamID?
     /// SHA-256 of the caller's request, 32 bytes: a second request with the same idempotency key must be the same.
     package var digest: [UInt8]
     /// The hash that a dry run showed (``Recorded/plan``), 32 bytes; nil where the caller accepts any result.
@@ -17,7 +19,8 @@ package struct CommandRequest: Sendable {
     package var isImport: Bool
 
     package init(
-        command: Command, origin: Origin, expectedVersion: Int64? = nil, expectedEpoch: Int64? = nil, digest: [UInt8],
+        command: Command, origin: Origin, expectedVersion: Int64? = nil, expectedEpoch: Int64? = nil,
+        expectedStream: StreamID? = nil, digest: [UInt8],
         expectedPlan: [UInt8]? = nil,
         isImport: Bool = false
     ) {
@@ -25,6 +28,7 @@ package struct CommandRequest: Sendable {
         self.origin = origin
         self.expectedVersion = expectedVersion
         self.expectedEpoch = expectedEpoch
+        self.expectedStream = expectedStream
         self.digest = digest
         self.expectedPlan = expectedPlan
         self.isImport = isImport

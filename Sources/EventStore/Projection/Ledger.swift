@@ -27,7 +27,7 @@ package final class Ledger: Sendable {
             switch stream {
             case .app(let id): self.apps.insert(id)
             case .fleet, .keys: self.isEverything = true
-            case .watch, .access, .webhooks, .log, .changes: break
+            case .watch, .access, .webhooks, .log, .changes, .audit: break
             }
         }
     }

@@ -26,7 +26,10 @@ extension Problem {
         case .roleUnknown(let name): self.init(.roleUnknown, "There is no role \(name).")
         case .roleFixed(let name):
             self.init(.roleFixed, "The name \(name) belongs to a role that is the same in every installation.")
-        case .roleInUse(let name): self.init(.roleInUse, "The role \(name) is granted to principals or valid tokens.")
+        case .roleInUse(let name):
+            self.init(
+                .roleInUse,
+                "The role \(name) is granted to principals or valid tokens, or an approval rule asks for it.")
         case .tooManyRoles(let limit): self.init(.limitReached, "At most \(limit) roles are allowed.")
         case .principalExists(let id): self.init(.principalExists, "The principal \(id) already exists.")
         case .principalUnknown(let id): self.init(.principalUnknown, "There is no principal \(id.printable).")

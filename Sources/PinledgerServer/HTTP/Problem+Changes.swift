@@ -11,7 +11,9 @@ extension Problem {
                 .approvalRequired,
                 "\(Self.list(rules)) ask\(rules.count == 1 ? "s" : "") for the approval of "
                     + "\(people == 1 ? "another person" : "\(people) other people").")
-            self.members["rules"] = .array(rules.map(\.json))
+            // Their apps are not named: the caller may not see all of them.
+            self.members["rules"] = .array(
+                rules.map { ["rule": .string($0.name.text), "approvals": .integer(Int64($0.approvals))] })
         case .approvalsMissing(let id, let needs):
             let missing = needs.map { "\($0.rule.name) (\($0.approvers.count) of \($0.rule.approvals))" }
             self.init(.approvalsMissing, "The change \(id) lacks approvals: \(missing.joined(separator: ", ")).")

@@ -459,7 +459,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .approvalRequired:
             (
                 .forbidden, "Other people must approve this",
-                "Propose it: `change=new` in the query, or `--propose` with `pinledger`. In an emergency, who has the permission approvals.bypass goes without (`bypass_approvals=true`, `--bypass-approvals`), and another person reviews it."
+                "Propose it: `change=new` in the query, or `--propose` with `pinledger`. In an emergency, who has the permission approvals.bypass makes it at once (`bypass_approvals=true`, `--bypass-approvals`), and another person reviews it."
             )
         case .approvalsMissing:
             (
@@ -478,7 +478,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .frozen:
             (
                 .conflict, "The apps are frozen",
-                "Wait until the freeze is over, or ask who manages approvals to remove it. A proposed change waits: it can be applied afterwards."
+                "Wait until the freeze is over, or ask who manages approvals to remove it. A proposed change can be applied afterwards. In an emergency, `--bypass-approvals` makes it at once."
             )
         case .changeExists: (.conflict, "The change already exists", "Repeat the request.")
         case .changeUnknown: (.notFound, "Change not found", "List the changes with `pinledger change list`.")

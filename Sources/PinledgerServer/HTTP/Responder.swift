@@ -23,6 +23,8 @@ struct Responder: HTTPResponder {
     let log: LimitedLog
     /// The addresses of proxies whose statement of clients' addresses is trusted.
     let trustedProxies: [IPNetwork]
+    /// Takes the requests that the ledger is to know of.
+    let auditCounter: AuditCounter
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
         let requestID = context.id
@@ -89,7 +91,9 @@ struct Responder: HTTPResponder {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         switch try self.table.match(request.method, String(parts[0])) {
         case .nothing(let subtree):
-            return try self.refuse(Problem(.notFound, "There is nothing at \(parts[0].printable)."), in: subtree)
+            let problem = Problem(.notFound, "There is nothing at \(parts[0].printable).")
+            self.audit(problem, of: request, context, nil, [:], by: nil)
+            return try self.refuse(problem, in: subtree)
         case .methods(let methods, let subtree):
             let allow = methods.map(\.rawValue).joined(separator: ", ")
             if request.method == .options {
@@ -98,16 +102,24 @@ struct Responder: HTTPResponder {
             var problem = Problem(
                 .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
             problem.headers[.allow] = allow
+            self.audit(problem, of: request, context, nil, [:], by: nil)
             return try self.refuse(problem, in: Self.interfaceMethods.contains(request.method) ? subtree : nil)
         case .route(let route, let parameters):
+            var caller: Authenticator.Caller?
             do {
                 if !route.needsNoLedger, let fault = self.unread() { throw fault }
+                caller = try self.caller(of: request, context, route)
                 let exchange = try self.exchange(
-                    of: request, context, route, parameters, parts.count > 1 ? parts[1] : "")
-                return Answer(response: try await route.handler(exchange), isPrepared: route.isPrepared)
+                    of: request, context, route, parameters, parts.count > 1 ? parts[1] : "", by: caller)
+                let response = try await route.handler(exchange)
+                self.audit(readOf: route, response, of: request, context, parameters, by: caller)
+                return Answer(response: response, isPrepared: route.isPrepared)
             } catch {
                 let problem = Problem(error)
                 self.note(error, as: problem, in: route, request, context)
+                if !(error is CancellationError) {
+                    self.audit(problem, of: request, context, route, parameters, by: caller)
+                }
                 guard let response = route.subtree?.refusal(problem) else { throw problem }
                 return Answer(response: response)
             }
@@ -117,9 +129,8 @@ struct Responder: HTTPResponder {
     /// A handler's input: the caller, and the query as the route reads it.
     private func exchange(
         of request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
-        _ query: Substring
+        _ query: Substring, by caller: Authenticator.Caller?
     ) throws(Problem) -> Exchange {
-        let caller = try self.caller(of: request, context, route)
         if let caller { try Self.authorize(caller, route, parameters, query) }
         try self.admit(request, context, route, isOperators: caller != nil)
         return Exchange(

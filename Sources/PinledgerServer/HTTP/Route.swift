@@ -72,6 +72,17 @@ struct Route: Sendable {
     let isPrepared: Bool
     /// Whether one request costs the node more than other public ones: a signature, or an answer of its own.
     let isCostly: Bool
+    /// Whether the ledger is told who read its answer: who has access, keys, histories, receivers and the log.
+    var isConfidential: Bool {
+        switch self.access {
+        case .everybody, .optionalToken, .app(.readApps), .somewhere(.readApps), .everywhere(.readApps): false
+        case .anyToken: self.operationID == "listTokens"
+        case .log: true
+        case .app(let permission), .somewhere(let permission), .everywhere(let permission):
+            self.method == .get
+                && [.readAccess, .readKeys, .readHistory, .readWebhooks, .readLog, .readAudit].contains(permission)
+        }
+    }
     /// Whether it is answered while the node still reads the ledger.
     let needsNoLedger: Bool
     /// Whether the last parameter of its path takes all segments that follow, with the slashes between them.

@@ -67,8 +67,11 @@ extension Access {
             return [.grantRevoked(id: id, principal: owner)]
         case .setApprovalRule(let rule):
             try context.requireSomewhere(.manageApprovals)
+            try self.checkMayManage(rule.apps, in: context)
             let known = self.approvalRules[rule.name]
-            try self.checkMayManage(rule.apps + (known?.apps ?? []), in: context)
+            guard known.map({ context.rights.allows(.manageApprovals, on: $0.apps) }) ?? true else {
+                throw .permissionMissing(.manageApprovals, .everywhere)
+            }
             for role in rule.roles where !self.has(role) { throw .roleUnknown(role) }
             guard known != rule else { return [] }
             guard known != nil || self.approvalRules.count < Self.approvalRuleLimit else {
@@ -77,7 +80,9 @@ extension Access {
             return [.approvalRuleSet(rule)]
         case .removeApprovalRule(let name):
             try context.requireSomewhere(.manageApprovals)
-            guard let rule = self.approvalRules[name] else { throw .approvalRuleUnknown(name) }
+            guard let rule = self.approvalRules[name], context.rights.mayOverlap(.readChanges, rule.apps) else {
+                throw .approvalRuleUnknown(name)
+            }
             try self.checkMayManage(rule.apps, in: context)
             return [.approvalRuleRemoved(name)]
         case .setFreeze(let freeze):
@@ -91,7 +96,9 @@ extension Access {
             return [.freezeSet(freeze)]
         case .removeFreeze(let id):
             try context.requireSomewhere(.manageApprovals)
-            guard let freeze = self.freezes[id] else { throw .freezeUnknown(id) }
+            guard let freeze = self.freezes[id], context.rights.mayOverlap(.readChanges, freeze.apps) else {
+                throw .freezeUnknown(id)
+            }
             try self.checkMayManage(freeze.apps, in: context)
             return [.freezeRemoved(id: id)]
         }
@@ -100,7 +107,8 @@ extension Access {
     /// Refuses unless the commander may manage approvals on all of some apps.
     private func checkMayManage(_ apps: [AppPattern], in context: DecisionContext) throws(Refusal) {
         guard context.rights.allows(.manageApprovals, on: apps) else {
-            throw .permissionMissing(.manageApprovals, .apps(apps))
+            throw .permissionMissing(
+                .manageApprovals, .apps(apps.filter { context.rights.mayOverlap(.readChanges, [$0]) }))
         }
     }
 
@@ -116,7 +124,8 @@ extension Access {
         func has(_ grants: some Sequence<Grant>) -> Bool {
             grants.contains { $0.role == role && !$0.hasEnded(at: now) }
         }
-        return self.principals.values.contains { has($0.grants.values) }
+        return self.approvalRules.values.contains { $0.roles.contains(role) }
+            || self.principals.values.contains { has($0.grants.values) }
             || self.tokens.values.contains { $0.isValid(at: now) && has($0.terms?.grants ?? []) }
     }
 

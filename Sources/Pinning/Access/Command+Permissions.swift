@@ -21,6 +21,11 @@ extension DecisionContext {
         throw .permissionMissing(permission, .app(app))
     }
 
+    /// Whether an engagement of the fleet's kill switch ends it sooner than it would end: that is to release it.
+    func endsSooner(_ end: Timestamp) -> Bool {
+        self.fleet.killSwitch.map { $0.isInForce(at: self.now) && end < $0.expiresAt } ?? false
+    }
+
     /// Refuses a command that the commander may not give.
     func authorize(_ command: Command) throws(Refusal) {
         switch command {
@@ -41,6 +46,9 @@ extension DecisionContext {
             if self.isForced { try self.require(.overrideGuardRails, on: app) }
         case .fleet(let command):
             try self.requireEverywhere(command.permission)
+            if case .engageKillSwitch(let end) = command, self.endsSooner(end) {
+                try self.requireEverywhere(.releaseKillSwitches)
+            }
             if case .restoreHistory = command, self.commander?.kind == .token {
                 throw .permissionMissing(command.permission, .everywhere)
             }
@@ -49,6 +57,8 @@ extension DecisionContext {
         case .log: try self.requireEverywhere(.manageLog)
         // What is needed depends on the state (`Access.decide`, `LedgerState+Changes.swift`).
         case .access, .change: break
+        case .audit:
+            guard self.commander?.kind != .token else { throw .permissionMissing(.readAudit, .everywhere) }
         }
         if self.isForced, command.stream.app == nil, command.stream != .changes {
             try self.requireEverywhere(.overrideGuardRails)
@@ -133,16 +143,30 @@ extension AppCommand {
 extension AppEvent {
     /// What it takes to cause the event, beyond a change of the app, with the hosts that it is about. A revert causes events
     /// of every kind.
-    var need: (permission: Permission, hosts: [HostPattern]?)? {
+    ///
+    /// - Parameter before: The app before the change: to end a kill switch sooner is to release it, and one that has run out
+    ///   protects nobody.
+    func need(after before: App?, at now: Timestamp) -> (permission: Permission, hosts: [HostPattern]?)? {
+        func isInForce(_ present: KillSwitch?) -> Bool { present?.isInForce(at: now) == true }
+        func isSooner(_ end: Timestamp, _ present: KillSwitch?) -> Bool {
+            present.map { $0.isInForce(at: now) && end < $0.expiresAt } ?? false
+        }
+        func present(_ host: HostPattern?) -> KillSwitch? {
+            host.map { before?.hosts[$0]?.killSwitch } ?? before?.killSwitch
+        }
         switch self {
-        case .killSwitchEngaged(let host, _): (.engageKillSwitches, host.map { [$0] })
-        case .versionKillSwitchEngaged: (.engageKillSwitches, nil)
-        case .killSwitchReleased(let host): (.releaseKillSwitches, host.map { [$0] })
-        case .versionKillSwitchReleased: (.releaseKillSwitches, nil)
-        case .appCreated: (.createApps, nil)
-        case .appArchived, .appUnarchived: (.archiveApps, nil)
-        case .clientKeySet: (.manageClientKeys, nil)
-        case .guardRailSet: (.changeGuardRails, nil)
+        case .killSwitchEngaged(let host, let end):
+            return (isSooner(end, present(host)) ? .releaseKillSwitches : .engageKillSwitches, host.map { [$0] })
+        case .versionKillSwitchEngaged(let versions, let end):
+            return (isSooner(end, before?.killSwitch(for: versions)) ? .releaseKillSwitches : .engageKillSwitches, nil)
+        case .killSwitchReleased(let host):
+            return isInForce(present(host)) ? (.releaseKillSwitches, host.map { [$0] }) : nil
+        case .versionKillSwitchReleased(let versions):
+            return isInForce(before?.killSwitch(for: versions)) ? (.releaseKillSwitches, nil) : nil
+        case .appCreated: return (.createApps, nil)
+        case .appArchived, .appUnarchived: return (.archiveApps, nil)
+        case .clientKeySet: return (.manageClientKeys, nil)
+        case .guardRailSet: return (.changeGuardRails, nil)
         case .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet, .hostAdded,
             .hostSubdomainsSet, .hostRemoved, .modeSet, .endpointsSet, .candidateStarted, .candidatePromoted,
             .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
@@ -150,7 +174,7 @@ extension AppEvent {
             .rotationAborted, .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
             .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
             .rolloutResumed, .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved:
-            nil
+            return nil
         }
     }
 }
@@ -159,7 +183,9 @@ extension DecisionContext {
     /// Refuses a change of an app with effects that its commander may not cause.
     func authorize(_ change: AppChange) throws(Refusal) {
         for event in change.events {
-            if let (permission, hosts) = event.need { try self.require(permission, on: change.after.id, hosts: hosts) }
+            if let (permission, hosts) = event.need(after: change.before, at: self.now) {
+                try self.require(permission, on: change.after.id, hosts: hosts)
+            }
             // A host's kill switch ends with the host.
             if case .hostRemoved(let host) = event,
                 change.before?.hosts[host]?.killSwitch?.isInForce(at: self.now) == true
@@ -167,10 +193,10 @@ extension DecisionContext {
                 try self.require(.releaseKillSwitches, on: change.after.id, hosts: [host])
             }
         }
-        let weakened = change.weakenedHosts
         // What the server does by itself, such as the promotion that ends a plan, was allowed when the plan was set.
-        if !weakened.isEmpty, self.commander?.kind != .system {
-            try self.require(.weakenProtection, on: change.after.id, hosts: weakened)
-        }
+        guard self.commander?.kind != .system else { return }
+        let weakened = change.weakenedHosts
+        if !weakened.isEmpty { try self.require(.weakenProtection, on: change.after.id, hosts: weakened) }
+        if change.weakensApp { try self.require(.weakenProtection, on: change.after.id) }
     }
 }

@@ -45,11 +45,15 @@ package enum Permission: String, CaseIterable, Sendable {
     case manageWebhooks = "webhooks.manage"
     case readLog = "log.read"
     case manageLog = "log.manage"
+    /// Who was refused what, and who read what is confidential.
+    case readAudit = "audit.read"
 
     /// Whether it lets its holder see things, and change nothing.
     package var isRead: Bool {
         switch self {
-        case .readApps, .readHistory, .readAccess, .readChanges, .readFleet, .readKeys, .readWebhooks, .readLog: true
+        case .readApps, .readHistory, .readAccess, .readChanges, .readFleet, .readKeys, .readWebhooks, .readLog,
+            .readAudit:
+            true
         case .createApps, .changeApps, .archiveApps, .weakenProtection, .manageClientKeys, .manageTelemetryKeys,
             .manageCalendarFeeds,
             .engageKillSwitches, .releaseKillSwitches, .changeGuardRails, .overrideGuardRails, .runProbes,
@@ -67,7 +71,8 @@ package enum Permission: String, CaseIterable, Sendable {
             .overrideGuardRails, .readHistory, .runProbes, .readAccess, .manageAccess, .readChanges, .approveChanges,
             .bypassApprovals, .manageApprovals, .readFleet:
             true
-        case .changeFleet, .readKeys, .manageKeys, .readWebhooks, .manageWebhooks, .readLog, .manageLog: false
+        case .changeFleet, .readKeys, .manageKeys, .readWebhooks, .manageWebhooks, .readLog, .manageLog, .readAudit:
+            false
         }
     }
 }

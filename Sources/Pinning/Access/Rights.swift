@@ -78,7 +78,7 @@ package struct Rights: Hashable, Sendable {
     package func mayRead(_ stream: StreamID) -> Bool {
         switch stream {
         case .app(let app), .watch(let app): self.allows(.readHistory, on: app)
-        case .fleet, .keys, .access, .webhooks, .log, .changes: self.allowsEverywhere(stream.permission)
+        case .fleet, .keys, .access, .webhooks, .log, .changes, .audit: self.allowsEverywhere(stream.permission)
         }
     }
 
@@ -96,7 +96,7 @@ package struct Rights: Hashable, Sendable {
 
     /// The streams that belong to no app and may not be read.
     package var hiddenStreams: [StreamID] {
-        [.fleet, .keys, .access, .webhooks, .log, .changes].filter { !self.mayRead($0) }
+        [.fleet, .keys, .access, .webhooks, .log, .changes, .audit].filter { !self.mayRead($0) }
     }
 
     /// Whether the principal holds all that a grant gives with a role's permissions, so that it may give it on.
@@ -135,6 +135,7 @@ extension StreamID {
         case .log: .readLog
         // They hold commands for every other stream.
         case .changes: .readAccess
+        case .audit: .readAudit
         }
     }
 }

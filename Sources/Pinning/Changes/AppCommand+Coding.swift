@@ -178,7 +178,7 @@ extension AppCommand {
             self = .setEndpoints(try m.host(), endpoints)
         case "describe_keys":
             var keys: [KeyEvidence] = []
-            for field in try m.required("keys").elements(atMost: 1_000) {
+            for field in try m.required("keys").elements(atMost: .max) {
                 keys.append(try field.object { (m) throws(JSONDefect) in try KeyEvidence(&m) })
             }
             self = .describeKeys(keys)
@@ -317,7 +317,7 @@ extension JSONMembers {
 
     fileprivate mutating func newPins() throws(JSONDefect) -> [AppCommand.NewPin] {
         var pins: [AppCommand.NewPin] = []
-        for field in try self.required("pins").elements(atMost: 1_000) { pins.append(try AppCommand.NewPin(field)) }
+        for field in try self.required("pins").elements(atMost: .max) { pins.append(try AppCommand.NewPin(field)) }
         return pins
     }
 }

@@ -6,7 +6,7 @@ package import PinWire
 /// database are not bound by it.
 package struct ApprovalRule: Hashable, Sendable {
     package var name: RoleName
-    /// At least one. What belongs to no app falls under every rule, whatever apps it names.
+    /// At least one. What belongs to no app falls only under rules on ``AppPattern/all``.
     package var apps: [AppPattern]
     /// At least one of ``approvable``.
     package var permissions: Set<Permission>
@@ -76,6 +76,9 @@ package struct ApprovalRule: Hashable, Sendable {
             self.permissions.insert(permission)
         }
         guard !self.permissions.isEmpty else { throw field.defect("must name at least one permission") }
+        if let alone = self.permissions.first(where: { !$0.isPerApp }), !self.apps.contains(.all) {
+            throw field.defect("names \(alone.rawValue), which belongs to no app: the rule must be on *")
+        }
         self.approvals = Int(try members.required("approvals").integer(1...Int64(Self.approvalLimit)))
         self.roles = []
         for role in try members.optional("roles")?.elements(atMost: Self.roleLimit) ?? [] {

@@ -3,7 +3,7 @@ package import PinWire
 /// What a proposed change does, and what its approvers approve: the commands, the events that follow from them, when, by what
 /// force, and why.
 package struct ChangeContent: Hashable, Sendable {
-    /// 1 to ``commandLimit``, in the order in which they are decided.
+    /// In the order in which they are decided; single commands of an app are counted each, 1 to ``commandLimit`` together.
     package var commands: [Command]
     /// Whether guard rails are overridden where they can be.
     package var isForced: Bool
@@ -23,7 +23,7 @@ package struct ChangeContent: Hashable, Sendable {
         self.plan = plan
     }
 
-    package static let commandLimit = 50
+    package static let commandLimit = 200
 
     /// What an approval names, 32 bytes: SHA-256 of the canonical JSON of the content with the change's id.
     package func digest(of id: String) -> [UInt8] {
@@ -46,7 +46,7 @@ package struct ChangeContent: Hashable, Sendable {
     /// Takes ``members``, and leaves others.
     init(_ m: inout JSONMembers) throws(JSONDefect) {
         self.commands = []
-        for field in try m.required("commands").elements(atMost: Self.commandLimit) {
+        for field in try m.required("commands").elements(atMost: .max) {
             self.commands.append(try Command(field))
         }
         self.plan = try MemberValue<[UInt8]>.sha256.read(try m.required("plan_sha256"))

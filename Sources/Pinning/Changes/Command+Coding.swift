@@ -15,12 +15,13 @@ extension Command {
                 default: true
                 }
             }
-        case .fleet(.restoreHistory): false
+        // Whether nodes with an earlier program run is asked when it is sent.
+        case .fleet(.restoreHistory), .fleet(.raiseFeatureLevel): false
         case .fleet: true
         case .keys(.create): false
         case .keys: true
         case .access: true
-        case .watch, .telemetryKey, .publication, .webhooks, .log, .change: false
+        case .watch, .telemetryKey, .publication, .webhooks, .log, .change, .audit: false
         }
     }
 
@@ -31,7 +32,7 @@ extension Command {
         case .fleet(let command): ["fleet": .object(command.members)]
         case .keys(let command): ["keys": .object(command.members)]
         case .access(let command): ["access": .object(command.members)]
-        case .watch, .telemetryKey, .publication, .webhooks, .log, .change: .null
+        case .watch, .telemetryKey, .publication, .webhooks, .log, .change, .audit: .null
         }
     }
 
@@ -39,7 +40,7 @@ extension Command {
         self = try field.object { (m) throws(JSONDefect) in
             if let id = m.optional("app_id") {
                 var commands: [AppCommand] = []
-                for field in try m.required("commands").elements(atMost: 1_000) {
+                for field in try m.required("commands").elements(atMost: .max) {
                     commands.append(try field.object { (m) throws(JSONDefect) in try AppCommand(&m) })
                 }
                 return .app(try id.parse(AppID.init(_:)), commands)
@@ -65,8 +66,7 @@ extension FleetCommand {
         case .setIssuer(let issuer): ["command": "set_issuer", "issuer": .string(issuer)]
         case .setGuardRail(let rail, let isLowered):
             ["command": "set_guard_rail", "code": .string(rail.rawValue), "lowered": .bool(isLowered)]
-        case .raiseFeatureLevel(let level): ["command": "raise_feature_level", "level": .integer(level)]
-        case .restoreHistory: [:]
+        case .raiseFeatureLevel, .restoreHistory: [:]
         }
     }
 
@@ -79,8 +79,6 @@ extension FleetCommand {
         case "set_guard_rail":
             self = .setGuardRail(
                 try m.required("code").oneOf(GuardRail.self), isLowered: try m.required("lowered").bool())
-        case "raise_feature_level":
-            self = .raiseFeatureLevel(try m.required("level").integer(1...JSON.largestInteger))
         default: throw name.defect("is not a command for the fleet")
         }
     }

@@ -3,23 +3,37 @@ import PinWire
 // What each command uses of the permissions whose use rules may bind to approvals.
 
 extension DecisionContext {
+    /// What follows from the effects, not from the commands' names: a revert has effects of every kind.
     func uses(of commands: [AppCommand], _ change: AppChange, isOverriding: Bool) -> Set<PermissionUse> {
-        var permissions = Set(commands.flatMap(\.permissions))
+        var permissions: Set<Permission> = []
         for event in change.events {
-            if let need = event.need { permissions.insert(need.permission) }
+            let need = event.need(after: change.before, at: self.now)?.permission
+            // A switch that has run out.
+            switch event {
+            case .killSwitchReleased, .versionKillSwitchReleased: if need == nil { continue }
+            default: break
+            }
+            permissions.insert(need ?? .changeApps)
+            // Engaging a kill switch changes nothing else of the app, and is never a change that waits.
+            if need != .engageKillSwitches, need != .createApps { permissions.insert(.changeApps) }
             if case .hostRemoved(let host) = event,
                 change.before?.hosts[host]?.killSwitch?.isInForce(at: self.now) == true
             {
                 permissions.insert(.releaseKillSwitches)
             }
         }
-        if !change.weakenedHosts.isEmpty { permissions.insert(.weakenProtection) }
+        if !change.weakenedHosts.isEmpty || change.weakensApp { permissions.insert(.weakenProtection) }
         if isOverriding { permissions.insert(.overrideGuardRails) }
         return Set(permissions.map { PermissionUse($0, .app(change.after.id)) })
     }
 
     func uses(of command: FleetCommand, isOverriding: Bool) -> Set<PermissionUse> {
+        // It cannot wait in a change: nodes of an earlier program may come back.
+        if case .raiseFeatureLevel = command { return [] }
         var uses: Set = [PermissionUse(command.permission, .everywhere)]
+        if case .engageKillSwitch(let end) = command, self.endsSooner(end) {
+            uses.insert(PermissionUse(.releaseKillSwitches, .everywhere))
+        }
         if isOverriding { uses.insert(PermissionUse(.overrideGuardRails, .everywhere)) }
         return uses
     }
@@ -27,7 +41,7 @@ extension DecisionContext {
     func uses(of command: KeyCommand, isOverriding: Bool) -> Set<PermissionUse> {
         var uses: Set<PermissionUse> =
             switch command {
-            // It signs nothing before it is activated.
+            // It is announced. It signs at once only where no key does yet.
             case .create: []
             case .activate, .retire: [PermissionUse(.manageKeys, .everywhere)]
             }
@@ -35,7 +49,7 @@ extension DecisionContext {
         return uses
     }
 
-    /// What takes access away waits for nobody.
+    /// What takes access away, and what gives none, waits for nobody.
     func uses(of command: AccessCommand, in access: Access) -> Set<PermissionUse> {
         switch command {
         case .issueToken(let token):

@@ -1,4 +1,4 @@
-package import PinWire
+import PinWire
 
 // The decisions on proposed changes. They see the whole state: a change is decided as its commands would be, at every step.
 
@@ -11,8 +11,9 @@ extension LedgerState {
         switch command {
         case .create(let id, let draft, let isDraft):
             let (content, plan, end) = try self.content(of: draft, in: context)
-            try self.checkRoom(for: id, of: actor, at: context.now)
-            if !isDraft { try self.checkProposer([actor], plan) }
+            guard self.changes[id] == nil else { throw .changeExists(id) }
+            try self.checkRoom(for: actor, at: context.now)
+            if !isDraft { try self.checkKnown([actor], plan) }
             return self.decision(
                 [
                     .created(
@@ -20,36 +21,36 @@ extension LedgerState {
                 ], findings: plan.findings, at: context.now)
         case .bypass(let id, let draft):
             let (content, plan, end) = try self.content(of: draft, in: context)
-            try self.checkRoom(for: id, of: actor, at: context.now)
-            try context.requireBypass(of: plan)
+            // It is never open, so that it needs no room among those that are.
+            guard self.changes[id] == nil else { throw .changeExists(id) }
+            try self.checkMayBypass(plan, [actor], in: context)
             return self.decision(
                 [.created(id: id, author: actor, content, expiresAt: end, status: .proposed)], plan,
                 of: AppliedChange(id: id, isForced: content.isForced, reason: content.reason), by: actor,
-                bypassesApprovals: true, at: context.now)
+                bypassesApprovals: self.isHeldBack(plan, at: context.now), at: context.now)
         case .edit(let id, let base, let draft):
             let change = try self.open(id, in: context)
             guard base == change.contentDigest else { throw .changeContentStale(id) }
-            let (content, plan, end) = try self.content(of: draft, in: context)
+            let (content, plan, end) = try self.content(of: draft, known: change.content.notBefore, in: context)
             guard content.digest(of: id) != change.contentDigest || end != change.expiresAt else {
                 return self.decision([], at: context.now)
             }
             guard change.isContributor(actor) || change.contributors.count < ProposedChange.peopleLimit else {
                 throw .tooManyContributors(limit: ProposedChange.peopleLimit)
             }
-            if change.recordedStatus != .draft { try self.checkProposer(change.contributors + [actor], plan) }
+            if change.recordedStatus != .draft { try self.checkKnown(change.contributors + [actor], plan) }
             return self.decision(
                 [.edited(id: id, author: actor, content, expiresAt: end)], findings: plan.findings, at: context.now)
         case .propose(let id):
             let change = try self.own(id, in: context)
             guard change.recordedStatus != .proposed else { return self.decision([], at: context.now) }
             let plan = try self.plan(of: change, in: context)
-            try self.checkProposer(change.contributors, plan)
+            try self.checkKnown(change.contributors, plan)
             return self.decision([.proposed(id: id)], findings: plan.findings, at: context.now)
-        case .approve(let id, let digest):
-            return try self.approve(id, digest, by: actor, in: context)
+        case .approve(let id, let digest): return try self.approve(id, digest, by: actor, in: context)
         case .reject(let id):
             let change = try self.open(id, in: context)
-            guard self.mayJudge(change, in: context) else { throw .permissionMissing(.approveChanges, .anyApp) }
+            try self.requireJudge(of: change, in: context)
             return self.decision([.rejected(id: id, by: actor)], at: context.now)
         case .withdraw(let id):
             _ = try self.own(id, in: context)
@@ -66,18 +67,7 @@ extension LedgerState {
             }
             // What prevented it is gone.
             return self.decision([], at: context.now)
-        case .review(let id):
-            let change = try self.visible(id, in: context)
-            guard change.awaitsReview else { throw .changeNeedsNoReview(id) }
-            guard let person = actor.principalID, self.access.principals[person]?.kind == .person else {
-                throw .approverNotPerson
-            }
-            guard !change.isContributor(actor), change.closedBy.map({ !$0.isSameParty(as: actor) }) ?? true else {
-                throw .approvalOfOwnChange(id)
-            }
-            guard self.mayJudge(change, in: context) else { throw .permissionMissing(.approveChanges, .anyApp) }
-            try context.requireReason("a change was made without the approvals that it needed")
-            return self.decision([.reviewed(id: id, by: actor)], at: context.now)
+        case .review(let id): return try self.review(id, by: actor, in: context)
         }
     }
 
@@ -85,8 +75,14 @@ extension LedgerState {
 
     /// Whether a change exists for whom these rights are: they may read all that it is about, or approve whatever there is.
     package func isVisible(_ change: ProposedChange, to rights: Rights) -> Bool {
-        change.content.commands.allSatisfy { command in
-            if let app = command.stream.app { return rights.allows(.readChanges, on: app) && rights.sees(app) }
+        change.content.commands.allSatisfy { self.isVisible($0, to: rights) }
+    }
+
+    private func isVisible(_ command: Command, to rights: Rights) -> Bool {
+        switch command.reach {
+        case .app(let app): return rights.allows(.readChanges, on: app) && rights.sees(app)
+        case .apps(let patterns) where rights.allows(.readChanges, on: patterns): return true
+        case .apps, .anyApp, .everywhere:
             return rights.allowsEverywhere(.readChanges)
                 && (rights.allowsEverywhere(command.stream.permission) || rights.allowsEverywhere(.approveChanges))
         }
@@ -99,44 +95,73 @@ extension LedgerState {
         return change
     }
 
-    private func open(_ id: String, in context: DecisionContext) throws(Refusal) -> ProposedChange {
+    func open(_ id: String, in context: DecisionContext) throws(Refusal) -> ProposedChange {
         let change = try self.visible(id, in: context)
         guard change.isOpen(at: context.now) else { throw .changeClosed(id, change.status(at: context.now)) }
         return change
     }
 
-    /// An open change to which the commander contributed.
+    /// An open change to which the commander contributed, with a token that may give its commands.
     private func own(_ id: String, in context: DecisionContext) throws(Refusal) -> ProposedChange {
         let change = try self.open(id, in: context)
         guard let actor = context.commander, change.isContributor(actor) else { throw .changeOfOthers(id) }
+        try self.requireCommands(of: change, in: context)
         return change
     }
 
-    private func checkRoom(for id: String, of actor: Actor, at now: Timestamp) throws(Refusal) {
-        guard self.changes[id] == nil else { throw .changeExists(id) }
+    /// Refuses a token that is limited to less than its owner: by a change it could do what it may not do.
+    func requireCommands(of change: ProposedChange, in context: DecisionContext) throws(Refusal) {
+        var context = context
+        context.isForced = change.content.isForced
+        for command in change.content.commands {
+            try context.authorize(command)
+            // What these need depends on their effects, which the plan knows: here it is enough that the token manages anything.
+            guard case .access(let command) = command else { continue }
+            switch command {
+            case .issueToken, .revokeToken: break
+            case .setApprovalRule, .removeApprovalRule, .setFreeze, .removeFreeze:
+                try context.requireSomewhere(.manageApprovals)
+            case .defineRole, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .reinstatePrincipal,
+                .grantRole, .revokeGrant:
+                try context.requireSomewhere(.manageAccess)
+            }
+        }
+    }
+
+    private func checkRoom(for actor: Actor, at now: Timestamp) throws(Refusal) {
         let open = self.changes.changes.values.filter { $0.isOpen(at: now) }
         guard open.count < ProposedChange.openLimit else { throw .tooManyChanges(limit: ProposedChange.openLimit) }
-        guard open.count(where: { $0.author.isSameParty(as: actor) }) < ProposedChange.openLimitEach else {
-            throw .tooManyChanges(limit: ProposedChange.openLimitEach)
-        }
+        guard
+            open.count(where: { $0.contributors.first?.isSameParty(as: actor) == true }) < ProposedChange.openLimitEach
+        else { throw .tooManyChanges(limit: ProposedChange.openLimitEach) }
     }
 
     // MARK: Content
 
     /// The content of a draft, with the rights of who writes it.
+    ///
+    /// - Parameter known: The time that the change has already; it may have passed.
     private func content(
-        of draft: ChangeDraft, in context: DecisionContext
+        of draft: ChangeDraft, known: Timestamp? = nil, in context: DecisionContext
     ) throws(Refusal) -> (content: ChangeContent, plan: ChangePlan, expiresAt: Timestamp) {
-        guard let reason = context.reason else { throw .reasonRequired("others decide on it") }
-        guard (1...ChangeContent.commandLimit).contains(draft.commands.count) else {
+        guard let reason = context.reason else { throw .reasonRequired("others decide on it, or review it") }
+        let size = draft.commands.reduce(0) { $0 + $1.size }
+        guard !draft.commands.isEmpty, size <= ChangeContent.commandLimit else {
             throw .tooManyCommands(limit: ChangeContent.commandLimit)
         }
         let now = context.now
-        let end = draft.expiresAt ?? max(now, draft.notBefore ?? now).adding(seconds: ProposedChange.defaultSeconds)
-        guard now < end else { throw .expiryNotAhead(end) }
+        if let time = draft.notBefore, time != known, time <= now { throw .expiryNotAhead(time) }
         let limit = now.adding(seconds: ProposedChange.longestSeconds)
+        let usual = max(now, draft.notBefore ?? now).adding(seconds: ProposedChange.defaultSeconds)
+        let end = draft.expiresAt ?? min(usual, limit)
+        guard now < end else { throw .expiryNotAhead(end) }
         guard end <= limit else { throw .expiryTooFar(end, limit: limit) }
-        if let notBefore = draft.notBefore, end <= notBefore { throw .expiryNotAhead(end) }
+        if let time = draft.notBefore, end <= time { throw .expiryTooFar(time, limit: end) }
+        // Who could not see the result could neither go on with it nor withdraw it.
+        for command in draft.commands where !self.isVisible(command, to: context.rights) {
+            if let app = command.stream.app, !context.rights.sees(app) { continue }
+            throw .permissionMissing(.readChanges, command.reach)
+        }
         var inner = context
         inner.isForced = draft.isForced
         let plan = try self.plan(draft.commands, in: inner)
@@ -165,122 +190,16 @@ extension LedgerState {
         return plan
     }
 
-    // MARK: Judgement
-
-    /// Refuses to open a change for approvals that nobody could tell from the approver's own.
-    private func checkProposer(_ contributors: [Actor], _ plan: ChangePlan) throws(Refusal) {
-        guard !self.access.needs(of: plan.uses).isEmpty else { return }
-        guard contributors.allSatisfy({ $0.principalID != nil || $0.kind != .token }) else {
-            throw .proposerNotPrincipal
-        }
-    }
-
-    /// Whether the commander may approve something somewhere that a change is about.
-    private func mayJudge(_ change: ProposedChange, in context: DecisionContext) -> Bool {
-        change.content.commands.allSatisfy { command in
-            if let app = command.stream.app { return context.rights.allows(.approveChanges, on: app) }
-            return context.rights.allowsEverywhere(.approveChanges)
-        }
-    }
-
-    private func approve(
-        _ id: String, _ digest: [UInt8], by actor: Actor, in context: DecisionContext
-    ) throws(Refusal) -> Decision {
-        let change = try self.open(id, in: context)
-        guard change.recordedStatus != .draft else { throw .changeIsDraft(id) }
-        guard let person = actor.principalID, self.access.principals[person]?.kind == .person else {
-            throw .approverNotPerson
-        }
-        guard !change.isContributor(actor) else { throw .approvalOfOwnChange(id) }
-        guard digest == change.contentDigest else { throw .changeContentStale(id) }
-        guard !change.approvals.contains(where: { $0.approver.isSameParty(as: actor) }) else {
-            return self.decision([], at: context.now)
-        }
-        let plan = try self.plan(of: change, in: context)
-        let needs = self.access.needs(of: plan.uses)
-        let counts = needs.contains { self.access.mayApprove(person, $0, at: context.now) }
-        guard needs.isEmpty ? self.mayJudge(change, in: context) : counts else {
-            throw .permissionMissing(.approveChanges, needs.first?.reaches.first ?? .anyApp)
-        }
-        // The token's own limits hold too, not only its owner's rights.
-        guard
-            needs.isEmpty
-                || needs.contains(where: { need in
-                    need.reaches.allSatisfy { context.rights.allows(.approveChanges, at: $0) }
-                })
-        else { throw .permissionMissing(.approveChanges, .anyApp) }
-        guard change.approvals.count < ProposedChange.peopleLimit else {
-            throw .tooManyContributors(limit: ProposedChange.peopleLimit)
-        }
-        return self.decision(
-            [.approved(id: id, approver: actor, contentDigest: digest)], findings: plan.findings, at: context.now)
-    }
-
-    // MARK: Applying
-
-    private func apply(
-        _ id: String, bypassesApprovals: Bool, by actor: Actor, in context: DecisionContext
-    ) throws(Refusal) -> Decision {
-        let change = try self.open(id, in: context)
-        guard change.recordedStatus != .draft else { throw .changeIsDraft(id) }
-        guard change.isContributor(actor) || self.mayJudge(change, in: context) else {
-            throw .permissionMissing(.approveChanges, .anyApp)
-        }
-        let plan = try self.plan(of: change, in: context)
-        if bypassesApprovals {
-            try context.requireBypass(of: plan)
-            try context.requireReason("approvals are bypassed")
-        } else {
-            try self.checkMayApply(change, plan, at: context.now)
-        }
-        return self.decision(
-            [], plan, of: change.applied, by: actor, bypassesApprovals: bypassesApprovals, at: context.now)
-    }
-
-    /// Refuses to apply a change before its time, in a freeze, or without the approvals that it needs.
-    package func checkMayApply(
-        _ change: ProposedChange, _ plan: ChangePlan, at now: Timestamp
-    ) throws(Refusal) {
-        let missing = self.access.needs(of: change, plan, at: now).filter { !$0.isMet }
-        guard missing.isEmpty else { throw .approvalsMissing(change.id, missing) }
-        if let time = change.content.notBefore, now < time { throw .changeNotDue(change.id, time) }
-        if let freeze = self.access.freeze(against: plan.uses, at: now) {
-            throw .frozen(freeze.id, until: freeze.until)
-        }
-    }
-
-    /// The changes that the server is to apply by itself: their time has come.
-    package func dueChanges(at now: Timestamp) -> [String] {
-        self.changes.changes.values.filter { change in
-            change.recordedStatus == .proposed && change.isOpen(at: now)
-                && change.content.notBefore.map { $0 <= now } ?? false
-        }.map(\.id).sorted()
-    }
-
-    /// Applies a change whose time has come.
-    private func applyDue(_ id: String, in context: DecisionContext) throws(Refusal) -> Decision {
-        guard context.commander?.kind == .system else { throw .changeUnknown(id) }
-        guard let change = self.changes[id], self.dueChanges(at: context.now).contains(id) else {
-            throw .changeUnknown(id)
-        }
-        let plan = try self.plan(of: change, in: context)
-        try self.checkMayApply(change, plan, at: context.now)
-        return self.decision(
-            [], plan, of: change.applied, by: .system, bypassesApprovals: false, at: context.now)
-    }
-
     // MARK: Decisions
 
     /// The decision with events of the stream `changes` alone.
-    private func decision(
-        _ events: [ChangeEvent], findings: [Finding] = [], at now: Timestamp
-    ) -> Decision {
+    func decision(_ events: [ChangeEvent], findings: [Finding] = [], at now: Timestamp) -> Decision {
         Decision(
             events.map { .changes($0) }, findings: findings, after: .changes(self.changes.after(events, at: now)))
     }
 
     /// The decision that carries out a plan. What it did stands directly before the event that says so.
-    private func decision(
+    func decision(
         _ events: [ChangeEvent], _ plan: ChangePlan, of change: AppliedChange, by actor: Actor,
         bypassesApprovals: Bool, at now: Timestamp
     ) -> Decision {
@@ -301,19 +220,25 @@ extension LedgerState {
     }
 }
 
-extension ProposedChange {
-    fileprivate var applied: AppliedChange {
-        AppliedChange(id: self.id, isForced: self.content.isForced, reason: self.content.reason)
-    }
-}
-
-extension DecisionContext {
-    /// Refuses to go without approvals where the commander may not, or gives no reason.
-    fileprivate func requireBypass(of plan: ChangePlan) throws(Refusal) {
-        for use in plan.uses where ApprovalRule.approvable.contains(use.permission) {
-            guard self.rights.allows(.bypassApprovals, at: use.reach) else {
-                throw .permissionMissing(.bypassApprovals, use.reach)
-            }
+extension Command {
+    /// What it is about, as far as its own terms say it.
+    var reach: PermissionReach {
+        if let app = self.stream.app { return .app(app) }
+        guard case .access(let command) = self else { return .everywhere }
+        switch command {
+        case .grantRole(_, _, let grant): return .apps(grant.apps)
+        case .issueToken(let token):
+            return token.terms?.grants.map { .apps($0.flatMap(\.apps)) } ?? .everywhere
+        case .setApprovalRule(let rule): return .apps(rule.apps)
+        case .setFreeze(let freeze): return .apps(freeze.apps)
+        case .revokeToken, .defineRole, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal,
+            .reinstatePrincipal, .revokeGrant, .removeApprovalRule, .removeFreeze:
+            return .everywhere
         }
+    }
+
+    /// How many single commands it is.
+    fileprivate var size: Int {
+        if case .app(_, let commands) = self { max(1, commands.count) } else { 1 }
     }
 }

@@ -12,12 +12,13 @@ package struct PermissionUse: Hashable, Sendable {
 }
 
 extension PermissionReach {
-    /// Whether it concerns one of some apps; what belongs to none concerns all.
+    /// Whether it concerns one of some apps. What belongs to none is concerned only where all are: who manages the approvals of
+    /// some apps has no say about the rest.
     func overlaps(_ patterns: [AppPattern]) -> Bool {
         switch self {
         case .app(let app): patterns.contains { $0.contains(app) }
         case .apps(let mine): mine.contains { mine in patterns.contains { $0.covers(mine) || mine.covers($0) } }
-        case .anyApp, .everywhere: true
+        case .anyApp, .everywhere: patterns.contains(.all)
         }
     }
 }

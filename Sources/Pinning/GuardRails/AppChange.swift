@@ -200,23 +200,6 @@ final class AppChange: Sendable {
         return knowledge
     }
 
-    /// The hosts of which clients accept certificates afterwards that they refused before: a mode is weaker, or the host or
-    /// its subdomains are protected no longer. To drop a candidate, which takes devices back to what holds for the others, is
-    /// none of it.
-    var weakenedHosts: [HostPattern] {
-        self.hosts.filter { pattern in
-            guard let was = self.before?.hosts[pattern] else { return false }
-            guard let now = self.after.hosts[pattern] else {
-                return PolicySlot.allCases.contains { (was[$0]?.mode.strength ?? 0) > 0 } || was.baseline == .builtin
-            }
-            if was.includesSubdomains && !now.includesSubdomains { return true }
-            return self.arms.contains { arm in
-                arm.pattern == pattern && (arm.slot == .baseline || now.candidate != nil)
-                    && arm.was.map { arm.now.mode.strength < $0.mode.strength } ?? false
-            }
-        }
-    }
-
     private static func isRisky(_ before: App?, _ after: App, _ hosts: [HostPattern], _ arms: [Arm]) -> Bool {
         let isNarrower = hosts.contains { pattern in
             guard let was = before?.hosts[pattern] else { return false }

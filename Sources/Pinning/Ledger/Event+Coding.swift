@@ -7,6 +7,7 @@ extension Event {
     private static let declarations: [any DeclaredEvent] = [
         AppEvent.Declared.all, WatchEvent.Declared.all, FleetEvent.Declared.all, KeyEvent.Declared.all,
         AccessEvent.Declared.all, WebhookEvent.Declared.all, LogEvent.Declared.all, ChangeEvent.Declared.all,
+        AuditEvent.Declared.all,
     ].flatMap { $0 }.sorted { ($0.kind.type, $0.kind.schema) < ($1.kind.type, $1.kind.schema) }
 
     /// Every form of a type, the first one first.
@@ -31,6 +32,7 @@ extension Event {
         case .webhooks(let event): event.visit(&visitor)
         case .log(let event): event.visit(&visitor)
         case .changes(let event): event.visit(&visitor)
+        case .audit(let event): event.visit(&visitor)
         }
     }
 

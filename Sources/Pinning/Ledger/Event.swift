@@ -10,6 +10,7 @@ package enum Event: Hashable, Sendable {
     case webhooks(WebhookEvent)
     case log(LogEvent)
     case changes(ChangeEvent)
+    case audit(AuditEvent)
 }
 
 /// A command for any kind of stream; one command is one atomic change of one stream, or of several where it applies a
@@ -27,6 +28,8 @@ package enum Command: Hashable, Sendable {
     case webhooks(WebhookCommand)
     case log(LogCommand)
     case change(ChangeCommand)
+    /// Only the server itself gives it.
+    case audit(AuditCommand)
 
     /// The stream that the command changes.
     package var stream: StreamID {
@@ -39,6 +42,7 @@ package enum Command: Hashable, Sendable {
         case .webhooks: .webhooks
         case .log: .log
         case .change: .changes
+        case .audit: .audit
         }
     }
 }
@@ -90,6 +94,7 @@ package struct LedgerState: Sendable {
     package var webhooks = Webhooks()
     package var log = LogSettings()
     package var changes = ProposedChanges()
+    package var audit = AuditTrail()
 
     package init() {}
 
@@ -104,6 +109,7 @@ package struct LedgerState: Sendable {
         case .webhooks: self.webhooks.version
         case .log: self.log.version
         case .changes: self.changes.version
+        case .audit: self.audit.version
         }
     }
 
@@ -151,6 +157,7 @@ package struct LedgerState: Sendable {
         case (.webhooks, .webhooks(let event)): self.webhooks.evolve(event, at: time)
         case (.log, .log(let event)): self.log.evolve(event, at: time)
         case (.changes, .changes(let event)): self.changes.evolve(event, at: time)
+        case (.audit, .audit(let event)): self.audit.evolve(event, at: time)
         default: return false
         }
         return true

@@ -3,7 +3,7 @@
 /// A filter that names one type of a group easily misses its siblings, such as the fleet's kill switch beside an app's.
 package enum EventGroup: String, CaseIterable, Sendable {
     case app, host, pin, candidate, rollout, rotation, key, token, access, webhook, telemetry, warning, client, log,
-        document, change
+        document, change, audit
     case killSwitch = "kill-switch"
     case guardRail = "guard-rail"
 

@@ -21,7 +21,7 @@ extension LedgerState {
     ///
     /// - Throws: ``Refusal/permissionMissing(_:_:)``, or ``Refusal/appUnknown(_:)`` where its sender does not see the app.
     package func authorize(_ command: Command, in context: DecisionContext) throws(Refusal) {
-        try context.knowing(self.access).authorize(command)
+        try context.knowing(fleet: self.fleet).knowing(self.access).authorize(command)
     }
 
     private func decision(on command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
@@ -76,6 +76,9 @@ extension LedgerState {
             let events = try self.log.decide(command, in: context)
             return Decision(events.map { .log($0) }, after: .log(self.log.after(events, at: now)))
         case .change(let command): return try self.decide(command, in: context)
+        case .audit(let command):
+            let events = try self.audit.decide(command)
+            return Decision(events.map { .audit($0) }, after: .audit(self.audit.after(events, at: now)))
         }
     }
 

@@ -22,6 +22,7 @@ extension LedgerState {
             self.webhooks.write(to: &out)
             self.log.write(to: &out)
             self.changes.write(to: &out)
+            out.add(self.audit.version)
         } else {
             out.add(each: self.apps.shard(index - 1)) { $1.write(to: &$0) }
         }
@@ -40,6 +41,7 @@ extension LedgerState {
             self.webhooks = try Webhooks(&reader)
             self.log = try LogSettings(&reader)
             self.changes = try ProposedChanges(&reader)
+            self.audit.version = try reader.number()
         } else {
             let apps = try reader.each { (r) throws(SnapshotDefect) in try App(&r) }
             for (place, app) in apps.enumerated() {

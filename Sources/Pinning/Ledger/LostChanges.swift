@@ -127,6 +127,9 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.freezeSet(let freeze))):
             guard now < freeze.until, state.access.freezes[freeze.id] == nil else { return .nothing }
             return .repeated(.access(.setFreeze(freeze)))
+        case (_, .access(.approvalRuleRemoved(let name))):
+            return state.access.approvalRules[name] == nil ? .nothing : .revived
+        case (_, .access(.freezeRemoved(let id))): return state.access.freezes[id] == nil ? .nothing : .revived
         // It is open again, with the approvals that it had, and could be applied, or applied once more.
         case (_, .changes(.rejected(let id, _))), (_, .changes(.withdrawn(let id, _))),
             (_, .changes(.applied(let id, _, _, _))):

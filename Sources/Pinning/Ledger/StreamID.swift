@@ -19,8 +19,11 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     case log
     /// Proposed changes, and what became of them.
     case changes
+    /// Requests that were refused or failed, and reads of what is confidential.
+    case audit
 
-    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`, `log`, `changes`.
+    /// The stream's name in the ledger: `app/<id>`, `watch/<id>`, `fleet`, `keys`, `access`, `webhooks`, `log`, `changes`,
+    /// `audit`.
     package var text: String {
         switch self {
         case .app(let id): "app/\(id)"
@@ -31,6 +34,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case .webhooks: "webhooks"
         case .log: "log"
         case .changes: "changes"
+        case .audit: "audit"
         }
     }
 
@@ -45,6 +49,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
         case "webhooks": self = .webhooks
         case "log": self = .log
         case "changes": self = .changes
+        case "audit": self = .audit
         default:
             if text.hasPrefix("app/"), let id = try? AppID(String(text.dropFirst(4))) {
                 self = .app(id)
@@ -60,7 +65,7 @@ package enum StreamID: Hashable, Sendable, CustomStringConvertible {
     package var app: AppID? {
         switch self {
         case .app(let id), .watch(let id): id
-        case .fleet, .keys, .access, .webhooks, .log, .changes: nil
+        case .fleet, .keys, .access, .webhooks, .log, .changes, .audit: nil
         }
     }
 }

@@ -10,6 +10,7 @@ package enum StreamState: Hashable, Sendable {
     case webhooks(Webhooks)
     case log(LogSettings)
     case changes(ProposedChanges)
+    case audit(AuditTrail)
 }
 
 extension LedgerState {
@@ -24,6 +25,7 @@ extension LedgerState {
         case .webhooks(let webhooks): self.webhooks = webhooks
         case .log(let log): self.log = log
         case .changes(let changes): self.changes = changes
+        case .audit(let audit): self.audit = audit
         }
     }
 }
@@ -43,6 +45,7 @@ extension Access: Evolving {}
 extension Webhooks: Evolving {}
 extension LogSettings: Evolving {}
 extension ProposedChanges: Evolving {}
+extension AuditTrail: Evolving {}
 
 extension Evolving {
     /// The state after events that are all recorded at `time`.

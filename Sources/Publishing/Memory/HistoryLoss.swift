@@ -205,7 +205,7 @@ package struct HistoryLoss: Sendable {
             switch entry.stream {
             case .fleet: version = max(version, entry.streamVersion)
             case .app(let id): apps[id] = max(apps[id] ?? 0, entry.streamVersion)
-            case .watch, .keys, .access, .webhooks, .log, .changes: break
+            case .watch, .keys, .access, .webhooks, .log, .changes, .audit: break
             }
             guard case .fleet(.historyRestored(let restoration)) = entry.event, restoration.epoch > begun else {
                 continue

@@ -131,7 +131,8 @@ struct APIClient {
         limit: Int = APIClient.largestBody
     ) async throws(BrokenExchange) -> Answer {
         let base = self.base
-        var request = HTTPClientRequest(url: base + path)
+        // Without a slash in front, a path could name another host.
+        var request = HTTPClientRequest(url: base + (path.hasPrefix("/") ? path : "/\(path)"))
         request.method = HTTPMethod(rawValue: method)
         if let token = self.context.token {
             // What clients fetch needs no token.

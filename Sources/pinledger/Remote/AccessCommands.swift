@@ -10,7 +10,7 @@ struct AccessCommands: AsyncParsableCommand {
             """,
         subcommands: [
             List.self, Show.self, Add.self, Rename.self, Suspend.self, Reinstate.self, GrantRole.self, Revoke.self,
-            AccessRoleCommands.self, ApprovalRuleCommands.self, FreezeCommands.self,
+            AccessRoleCommands.self, ApprovalRuleCommands.self, FreezeCommands.self, AccessReviewCommand.self,
         ]
     )
 

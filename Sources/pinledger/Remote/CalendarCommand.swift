@@ -63,7 +63,8 @@ struct CalendarCommands: AsyncParsableCommand {
                     "How long the address is valid, such as 90d, or until when (2027-06-30). Default: 365 days; at most 366."
             )
             var duration: String?
-            @OptionGroup var change: ChangeOptions
+            @OptionGroup var direct: DirectChangeOptions
+            var change: ChangeOptions { self.direct.options }
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
@@ -98,7 +99,8 @@ struct CalendarCommands: AsyncParsableCommand {
                 discussion: "pinledger calendar feed revoke com.example.app cal_01J8Z3KQ5T")
             @Argument(help: "The app's id.") var app: String
             @Argument(help: "The feed's id (cal_…).") var id: String
-            @OptionGroup var change: ChangeOptions
+            @OptionGroup var direct: DirectChangeOptions
+            var change: ChangeOptions { self.direct.options }
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {

@@ -105,7 +105,7 @@ struct ChangeCommands: AsyncParsableCommand {
         @Argument(help: "The change's id (chg_…).") var id: String
         @Option(
             help: ArgumentHelp(
-                "Have the server apply it at this time (\(TimeInput.moments) or 12h), or never by itself.",
+                "Have the server apply it at this time (\(TimeInput.moments) or 12h), or with the word never not by itself.",
                 valueName: "time"))
         var notBefore: String?
         @Option(help: ArgumentHelp("When it lapses (\(TimeInput.moments) or 7d).", valueName: "time"))
@@ -147,14 +147,15 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Approve a change as it is now.",
             discussion: """
-                pinledger change approve chg_4kQ9sXb2Lw8ZtR7c --content 3f8a…
+                pinledger change approve chg_4kQ9sXb2Lw8ZtR7c
 
-                Look at the change first (pinledger change show ID). Without --content, the command shows it and asks.
+                The command shows the change and asks. A script looks at it first (pinledger change show ID), and gives the \
+                hash of what it looked at with --content.
                 """)
         @Argument(help: "The change's id (chg_…).") var id: String
         @Option(
             help: ArgumentHelp(
-                "The hash of the content that you looked at (content_sha256), at least its first 8 digits.",
+                "The hash of the content that you looked at (content_sha256).",
                 valueName: "hash"))
         var content: String?
         @OptionGroup var act: ActOptions
@@ -165,13 +166,13 @@ struct ChangeCommands: AsyncParsableCommand {
                 let change = try await client.get(ChangeCommands.path(self.id))
                 let digest = change.text("content_sha256")
                 if let content {
-                    guard content.utf8.count >= 8, digest.hasPrefix(content.lowercased()) else {
+                    guard content.lowercased() == digest else {
                         throw CommandFailure(
                             "the change's content is \(digest), not \(content)",
                             advice: "Look at it again with `pinledger change show \(self.id)`.", status: .conflict)
                     }
                 } else {
-                    ChangeText.print(change)
+                    ChangeText.print(change) { Console.error($0) }
                     try Self.confirm()
                 }
                 ChangeReport.print(

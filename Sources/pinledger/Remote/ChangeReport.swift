@@ -6,8 +6,7 @@ enum ChangeReport {
         guard output == .table else { return Console.print(json.canonicalText) }
         let isDryRun = json["dry_run"] == true
         if let change = json["change"] {
-            Console.print(isDryRun ? "Would be written down as a change:" : "Written down as a change:")
-            return ChangeText.print(change)
+            return Self.print(change, json["events"]?.arrayValue ?? [], isDryRun: isDryRun)
         }
         let events = json["events"]?.arrayValue ?? []
         if events.isEmpty {
@@ -32,6 +31,18 @@ enum ChangeReport {
 }
 
 extension ChangeReport {
+    /// Shows a proposed change, and what was recorded of it.
+    private static func print(_ change: JSON, _ events: [JSON], isDryRun: Bool) {
+        if isDryRun {
+            Console.print("Nothing is recorded. It would be:")
+        } else if events.isEmpty {
+            Console.print("Nothing to change: the change already is so.")
+        } else {
+            for sentence in Self.sentences(of: events) { Console.print(sentence) }
+        }
+        ChangeText.print(change)
+    }
+
     /// The most sentences that describe a change; the rest of a large one is counted.
     private static let limit = 10
 

@@ -12,7 +12,7 @@ enum ChangeText {
         return places.joined(separator: ", ")
     }
 
-    static func print(_ change: JSON) {
+    static func print(_ change: JSON, _ write: (String) -> Void = { Console.print($0) }) {
         var table = Table(["WHAT", "VALUE"])
         for name in ["change_id", "status", "reason"] { table.add([name, change.text(name)]) }
         table.add(["author", change["author"]?.text("name") ?? "-"])
@@ -32,28 +32,31 @@ enum ChangeText {
             table.add(["bypassed approvals", review.map { "reviewed by \($0)" } ?? "awaits review"])
         }
         table.add(["content_sha256", change.text("content_sha256")])
-        Console.print(table.text)
-        if let preview = change["preview"] { Self.print(preview: preview, of: change) }
+        write(table.text)
+        if let preview = change["preview"] { Self.print(preview: preview, of: change, write) }
     }
 
-    private static func print(preview: JSON, of change: JSON) {
+    private static func print(preview: JSON, of change: JSON, _ write: (String) -> Void) {
         let events = preview["events"]?.arrayValue ?? []
-        if !events.isEmpty { Console.print("It would record:") }
-        for event in events { Console.print("  \(event.text("stream")): \(EventSentence(event).text)") }
+        if !events.isEmpty { write("It would record:") }
+        for event in events { write("  \(event.text("stream")): \(EventSentence(event).text)") }
         let items = (preview["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
         let lines = items.compactMap(DifferenceLine.text)
-        if !lines.isEmpty { Console.print("What would change:") }
-        for line in lines { Console.print("  " + line) }
-        FindingReport.print(preview["guard_rail_findings"]?.arrayValue ?? [])
+        if !lines.isEmpty { write("What would change:") }
+        for line in lines { write("  " + line) }
+        FindingReport.print(preview["guard_rail_findings"]?.arrayValue ?? [], write)
         for need in preview["approvals_needed"]?.arrayValue ?? [] {
             let have = need["approvers"]?.arrayValue?.count ?? 0
-            Console.print(
-                "The rule \(need.text("rule")) asks for \(need.text("approvals")) approvals; \(have) count so far.")
+            write(
+                "The rule \(need.text("rule")) asks for \(need.text("approvals")) approval\(need["approvals"] == 1 ? "" : "s"); \(have) count\(have == 1 ? "s" : "") so far."
+            )
         }
         if preview["ready"] == true {
-            Console.print("It can be applied: pinledger change apply \(change.text("change_id"))")
+            write("It can be applied: pinledger change apply \(change.text("change_id"))")
+        } else if change["status"] == "draft" {
+            write("It is a draft: pinledger change propose \(change.text("change_id"))")
         } else if let problem = preview["problem"] {
-            Console.print(problem.text("detail"))
+            write(problem.text("detail"))
         }
     }
 }

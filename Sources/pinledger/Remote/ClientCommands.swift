@@ -186,7 +186,8 @@ struct ClientCommands: AsyncParsableCommand {
                 "File with the private key (PEM, DER or base64), - for standard input. Default: create one.",
                 valueName: "file"))
         var file: String?
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

@@ -19,10 +19,10 @@ extension EventSentence {
             "\(principal) has the role \(GrantText.text(self.data)). The grant is \(self.data.text("grant_id"))."
         case "GrantRevoked": "The grant \(self.data.text("grant_id")) of \(principal) is revoked."
         case "ApprovalRuleSet":
-            "The rule \(self.data.text("rule")) asks for \(self.data.text("approvals")) approvals on \(self.list("apps")) of what uses \(self.list("permissions"))."
+            "The rule \(self.data.text("rule")) asks for \(self.data.text("approvals")) approval\(self.data["approvals"] == 1 ? "" : "s"), on the apps \(self.list("apps")), of what uses \(self.list("permissions"))."
         case "ApprovalRuleRemoved": "The approval rule \(self.data.text("rule")) is removed."
         case "FreezeSet":
-            "\(self.list("apps")) are frozen from \(LocalTime.text(self.data.text("from"))) until \(LocalTime.text(self.data.text("until")))."
+            "The apps \(self.list("apps")) are frozen from \(LocalTime.text(self.data.text("from"))) until \(LocalTime.text(self.data.text("until")))."
         case "FreezeRemoved": "The freeze \(self.data.text("freeze_id")) is over."
         default: nil
         }
@@ -47,6 +47,18 @@ extension EventSentence {
         case "ChangeReviewed": "\(change) is reviewed by \(actor)."
         default: nil
         }
+    }
+
+    /// The sentence of an event about requests that changed nothing.
+    var ofRequests: String? {
+        guard self.event.text("type") == "RequestsAudited" else { return nil }
+        let records = self.data["records"]?.arrayValue ?? []
+        let count = records.reduce(0) { $0 + ($1["count"]?.integerValue ?? 0) }
+        let reads = records.filter { $0["outcome"] == "read" }.reduce(0) { $0 + ($1["count"]?.integerValue ?? 0) }
+        let omitted = self.data["omitted"]?.integerValue ?? 0
+        return
+            "\(self.data.text("node")) counted \(count - reads) requests that were refused or failed, and \(reads) confidential reads"
+            + (omitted > 0 ? ", and had no room for \(omitted) more." : ".")
     }
 
     private func list(_ name: String) -> String {

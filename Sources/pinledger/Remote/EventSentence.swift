@@ -24,9 +24,8 @@ struct EventSentence {
 
     /// The sentence. For a type without one of its own, such as one of a newer server, it is made of the type's name.
     var text: String {
-        self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations ?? self.ofAccess ?? self
-            .ofChanges
-            ?? self.ofServer ?? self.ofName
+        let ofApps = self.ofApp ?? self.ofPins ?? self.ofKillSwitches ?? self.ofRollouts ?? self.ofRotations
+        return ofApps ?? self.ofAccess ?? self.ofChanges ?? self.ofRequests ?? self.ofServer ?? self.ofName
     }
 
     /// The words of the type's name, and what the event is about: "Rollout bake started: api.example.com of com.example."

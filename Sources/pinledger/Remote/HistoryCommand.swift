@@ -19,7 +19,7 @@ struct HistoryCommand: AsyncParsableCommand {
     @Argument(help: "Show only this app.") var app: String?
     @Option(
         help:
-            "Show only this stream: app/ID, watch/ID (an app's warnings and report keys), fleet, keys, access, webhooks, log or changes."
+            "Show only this stream: app/ID, watch/ID (an app's warnings and report keys), fleet, keys, access, webhooks, log, changes or audit."
     )
     var stream: String?
     @Option(help: "Show only these types of events or groups of them, separated by commas.") var type: String?

@@ -28,7 +28,8 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
     var condition: String?
     @Option(help: ArgumentHelp("Fail unless the plan has this hash, as a dry run showed it.", valueName: "hash"))
     var planHash: String?
-    @OptionGroup var change: ChangeOptions
+    @OptionGroup var direct: DirectChangeOptions
+    var change: ChangeOptions { self.direct.options }
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {

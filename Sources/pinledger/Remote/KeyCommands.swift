@@ -39,7 +39,8 @@ struct KeyCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a key and announce it in the JWKS. The first key signs at once.",
             discussion: "pinledger key create --reason \"yearly rotation\"")
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

@@ -148,7 +148,7 @@ struct KillCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let answer = try await client.change("DELETE", path, [:], self.change)
                 ChangeReport.print(answer, self.remote.output)
-                guard self.remote.output == .table, answer["dry_run"] != true else { return }
+                guard self.remote.output == .table, answer["dry_run"] != true, answer["change"] == nil else { return }
                 for line in await KillCommands.reach(answer, self.scope.app, client) { Console.print(line) }
             }
         }

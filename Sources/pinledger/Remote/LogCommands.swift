@@ -58,7 +58,8 @@ struct LogCommands: AsyncParsableCommand {
                 without a slash at the end.
                 """)
         @Argument(help: "The log's name (C2SP: origin).") var origin: String
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -82,7 +83,8 @@ struct LogCommands: AsyncParsableCommand {
         var isPublic: Bool?
         @Flag(inversion: .prefixedNo, help: "Record each published document, so that there is a proof of it.")
         var documentProofs: Bool?
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -240,7 +242,8 @@ struct LogCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "Add a key: checkpoints have its signature too from now on.",
                 discussion: "pinledger log key add --reason \"yearly rotation\"")
-            @OptionGroup var change: ChangeOptions
+            @OptionGroup var direct: DirectChangeOptions
+            var change: ChangeOptions { self.direct.options }
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws { try await self.remote.change("POST", "/v1/log/keys", self.change) }
@@ -251,7 +254,8 @@ struct LogCommands: AsyncParsableCommand {
                 abstract: "Retire a key: it signs no more checkpoints, and its private half is erased.",
                 discussion: "pinledger log key retire 8Jx1V0mYwq3tQ5sE")
             @Argument(help: "The key's id (kid).") var kid: String
-            @OptionGroup var change: ChangeOptions
+            @OptionGroup var direct: DirectChangeOptions
+            var change: ChangeOptions { self.direct.options }
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {

@@ -50,7 +50,8 @@ struct NodeCommands: AsyncParsableCommand {
                 restored backup. The server refuses while a node runs that does not know the level.
                 """)
         @Argument(help: "The feature level, as `pinledger node list` shows it.") var level: Int
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

@@ -71,7 +71,7 @@ struct RotationCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let answer = try await client.change("POST", RotationCommands.path(self.app), members, self.change)
                 ChangeReport.print(answer, self.remote.output)
-                guard self.remote.output == .table, answer["dry_run"] != true else { return }
+                guard self.remote.output == .table, answer["dry_run"] != true, answer["change"] == nil else { return }
                 Console.print("Next: pinledger rotation status \(self.app)")
             }
         }

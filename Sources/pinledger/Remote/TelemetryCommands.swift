@@ -143,7 +143,8 @@ struct TelemetryCommands: AsyncParsableCommand {
                 discussion: "pinledger telemetry key create com.example.app --note \"from 3.2 on\"")
             @Argument(help: "The app's id.") var app: String
             @Option(help: ArgumentHelp("Note for people.", valueName: "text")) var note: String?
-            @OptionGroup var change: ChangeOptions
+            @OptionGroup var direct: DirectChangeOptions
+            var change: ChangeOptions { self.direct.options }
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
@@ -176,7 +177,8 @@ struct TelemetryCommands: AsyncParsableCommand {
                 discussion: "pinledger telemetry key retire com.example.app tlk_01J8Z3KQ5T")
             @Argument(help: "The app's id.") var app: String
             @Argument(help: "The key's id (tlk_…).") var id: String
-            @OptionGroup var change: ChangeOptions
+            @OptionGroup var direct: DirectChangeOptions
+            var change: ChangeOptions { self.direct.options }
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {

@@ -117,6 +117,11 @@ struct TokenCommands: AsyncParsableCommand {
                 guard let token = json["token"]?.stringValue else {
                     ChangeReport.print(json, self.remote.output)
                     guard json["dry_run"] == true else {
+                        guard json["change"] == nil else {
+                            throw CommandFailure(
+                                "the token was proposed, but the response with its text was lost",
+                                advice: "Withdraw the change, and propose another.")
+                        }
                         throw CommandFailure(
                             "the token was created, but the response with its text was lost",
                             advice:

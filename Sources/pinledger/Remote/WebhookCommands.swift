@@ -100,7 +100,8 @@ struct WebhookCommands: AsyncParsableCommand {
         @Argument(help: "Address that messages are posted to.") var url: String
         @OptionGroup var filter: Filter
         @Option(help: ArgumentHelp("Note for people.", valueName: "text")) var description: String?
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -156,7 +157,8 @@ struct WebhookCommands: AsyncParsableCommand {
         @OptionGroup var filter: Filter
         @Option(help: ArgumentHelp("Note for people; empty to clear it.", valueName: "text"))
         var description: String?
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -176,7 +178,8 @@ struct WebhookCommands: AsyncParsableCommand {
             abstract: "Pause a webhook. Events wait in the ledger.",
             discussion: "pinledger webhook pause whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -189,7 +192,8 @@ struct WebhookCommands: AsyncParsableCommand {
             abstract: "Resume a paused webhook with the event after the last one sent.",
             discussion: "pinledger webhook resume whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -202,7 +206,8 @@ struct WebhookCommands: AsyncParsableCommand {
             abstract: "Remove a webhook and erase its secret.",
             discussion: "pinledger webhook remove whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -221,7 +226,8 @@ struct WebhookCommands: AsyncParsableCommand {
                 """
         )
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var change: ChangeOptions
+        @OptionGroup var direct: DirectChangeOptions
+        var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

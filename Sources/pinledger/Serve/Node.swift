@@ -109,6 +109,7 @@ struct Node {
                 housekeeping.run,
                 KillSwitchExpiryWorker(services: services, commands: commands).run,
                 DueChangeWorker(services: services, commands: commands).run,
+                AuditWorker(services: services, commands: commands, node: Self.name).run,
                 WarningWorker(services: services, commands: commands, interval: warningInterval).run,
                 PublicationWorker(services: services, commands: commands).run,
                 UnusedSecretWorker(services: services).run,

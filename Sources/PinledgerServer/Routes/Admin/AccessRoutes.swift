@@ -105,7 +105,10 @@ struct AccessRoutes: Sendable {
             .access(.addPrincipal(id: id, change.content.kind, name: change.content.name)), of: change, in: exchange)
         // A repeated request gets the id of the first one.
         guard !result.isDryRun,
-            case .access(.principalAdded(let recorded, _, _))? = result.recorded.entries.first?.event
+            let recorded = result.recorded.entries.lazy.compactMap({ entry -> String? in
+                guard case .access(.principalAdded(let id, _, _)) = entry.event else { return nil }
+                return id
+            }).first
         else { return self.change.response(to: result) }
         return self.change.response(
             to: result, status: .created, location: "/v1/access/principals/\(recorded)",
@@ -136,7 +139,11 @@ struct AccessRoutes: Sendable {
         let id = AccessID.grant.generate()
         let result = try await self.change.perform(
             .access(.grantRole(id: id, principal: principal, change.content)), of: change, in: exchange)
-        guard !result.isDryRun, case .access(.roleGranted(let recorded, _, _))? = result.recorded.entries.first?.event
+        guard !result.isDryRun,
+            let recorded = result.recorded.entries.lazy.compactMap({ entry -> String? in
+                guard case .access(.roleGranted(let id, _, _)) = entry.event else { return nil }
+                return id
+            }).first
         else { return self.change.response(to: result) }
         return self.change.response(
             to: result, status: .created, location: "/v1/access/principals/\(principal)",

@@ -52,15 +52,18 @@ struct ApprovalRuleRoutes: Sendable {
         let description = "must be the id of a freeze: frz_ and 16 letters and digits"
     }
 
-    /// Whether something about these apps concerns the caller: it sees the changes of one of them.
-    private static func concerns(_ apps: [AppPattern], _ exchange: Exchange) -> Bool {
-        exchange.rights.mayOverlap(.readChanges, apps)
+    /// Those of some apps whose changes the caller may see.
+    private static func shown(_ apps: [AppPattern], _ exchange: Exchange) -> [AppPattern] {
+        apps.filter { exchange.rights.mayOverlap(.readChanges, [$0]) }
     }
 
     private func listRules(_ exchange: Exchange) async throws -> Response {
         let access = self.services.ledger.view.state.access
-        let rules = access.approvalRules.values.filter { Self.concerns($0.apps, exchange) }
-            .sorted { $0.name < $1.name }
+        let rules = access.approvalRules.values.compactMap { rule -> ApprovalRule? in
+            var rule = rule
+            rule.apps = Self.shown(rule.apps, exchange)
+            return rule.apps.isEmpty ? nil : rule
+        }.sorted { $0.name < $1.name }
         return .json(
             ["approval_rules": .array(rules.map(\.json))], headers: [.eTag: self.services.tag(of: access.version)])
     }
@@ -75,8 +78,11 @@ struct ApprovalRuleRoutes: Sendable {
 
     private func listFreezes(_ exchange: Exchange) async throws -> Response {
         let (access, now) = (self.services.ledger.view.state.access, self.services.clock())
-        let freezes = access.freezes.values.filter { now < $0.until && Self.concerns($0.apps, exchange) }
-            .sorted { ($0.from, $0.id) < ($1.from, $1.id) }
+        let freezes = access.freezes.values.compactMap { freeze -> Freeze? in
+            var freeze = freeze
+            freeze.apps = Self.shown(freeze.apps, exchange)
+            return now < freeze.until && !freeze.apps.isEmpty ? freeze : nil
+        }.sorted { ($0.from, $0.id) < ($1.from, $1.id) }
         return .json(
             ["freezes": .array(freezes.map(\.json))], headers: [.eTag: self.services.tag(of: access.version)])
     }
@@ -86,7 +92,12 @@ struct ApprovalRuleRoutes: Sendable {
         let change = try await exchange.change { (members) throws(JSONDefect) in try Freeze(&members, id: id) }
         let result = try await self.change.perform(.access(.setFreeze(change.content)), of: change, in: exchange)
         // A repeated request gets the id of the first one.
-        guard !result.isDryRun, case .access(.freezeSet(let recorded))? = result.recorded.entries.first?.event else {
+        guard !result.isDryRun,
+            let recorded = result.recorded.entries.lazy.compactMap({ entry -> Freeze? in
+                guard case .access(.freezeSet(let freeze)) = entry.event else { return nil }
+                return freeze
+            }).first
+        else {
             return self.change.response(to: result)
         }
         return self.change.response(

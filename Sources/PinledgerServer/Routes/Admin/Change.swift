@@ -84,6 +84,8 @@ struct CommandExecutor: Sendable {
     let services: Services
     /// Whether a configuration that clients already have is taken over.
     var isImport = false
+    /// Whether its operations can propose what they would do.
+    var canPropose = true
 
     /// The query parameters of every command that can be part of a proposed change.
     static let query = ["dry_run", "plan_hash"] + Self.proposalQuery
@@ -137,7 +139,13 @@ struct CommandExecutor: Sendable {
             )
         }
         await self.keep(change.material)
-        let recorded = try await writer.execute(request)
+        let recorded: Recorded
+        do throws(WriteFailure) { recorded = try await writer.execute(request) } catch {
+            guard !self.canPropose, case .refused(.approvalRequired(let rules)) = error else { throw error }
+            throw Problem(
+                .approvalRequired(rules),
+                alternative: "This operation proposes nothing: propose the same with those of hosts, pins and clients.")
+        }
         await self.services.publisher.waitForPublication(through: recorded.position)
         return Result(recorded: recorded, isDryRun: false, stream: stream)
     }
@@ -277,7 +285,7 @@ extension LedgerState {
         case .access: self.access.json
         case .webhooks: self.webhooks.json
         case .log: self.log.json
-        case .changes: .null
+        case .changes, .audit: .null
         }
     }
 }

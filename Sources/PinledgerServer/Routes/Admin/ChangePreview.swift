@@ -55,6 +55,6 @@ struct ChangePreview: Sendable {
     }
 
     private static func json(of problem: Problem) -> JSON {
-        ["type": .string(problem.type.rawValue), "detail": .string(problem.detail)]
+        ["type": .string("/problems/\(problem.type.rawValue)"), "detail": .string(problem.detail)]
     }
 }

@@ -27,7 +27,8 @@ struct ChangeRoutes: Sendable {
         }
         return [
             Route(
-                "listChanges", .get, "/v1/changes", access: access, query: ["status", "app", "limit"], self.list),
+                "listChanges", .get, "/v1/changes", access: access, query: ["status", "app", "limit", "cursor"],
+                self.list),
             Route("getChange", .get, change, access: access, self.get),
             Route("updateChange", .patch, change, access: access, query: ["dry_run"], self.update),
             act("proposeChange", "propose") { .propose(id: $0) },
@@ -54,6 +55,7 @@ struct ChangeRoutes: Sendable {
 
     private static let statuses = ["open", "awaits_review"] + ProposedChange.Status.allCases.map(\.rawValue)
 
+    /// The newest first, without their commands: these are many bytes.
     private func list(_ exchange: Exchange) async throws -> Response {
         let (state, now) = (self.services.ledger.view.state, self.services.clock())
         let app = try exchange.appInQuery
@@ -64,6 +66,8 @@ struct ChangeRoutes: Sendable {
                 "The query parameter status must be one of \(Self.statuses.joined(separator: ", ")).")
         }
         let limit = Int(try exchange.number("limit", in: 1...1000) ?? 100)
+        let filter = [exchange.query["app"], wanted]
+        let last = try Cursor.read(exchange, list: "/v1/changes", filter: filter)
         let found = state.changes.changes.values.filter { change in
             let status = change.status(at: now)
             let fits =
@@ -75,11 +79,13 @@ struct ChangeRoutes: Sendable {
                 }
             return fits && (app.map { app in change.content.commands.contains { $0.stream.app == app } } ?? true)
                 && state.isVisible(change, to: exchange.rights)
-        }.sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
-        return .json([
-            "changes": .array(found.prefix(limit).map { $0.json(at: now) }),
-            "more": .bool(found.count > limit),
-        ])
+        }.sorted { $0.place > $1.place }
+        let page = found.drop { change in last.map { change.place >= $0 } ?? false }.prefix(limit)
+        var members: [String: JSON] = ["changes": .array(page.map { $0.summary(at: now) })]
+        if let end = page.last, end.id != found.last?.id {
+            members["next_cursor"] = .string(Cursor.text(end.place, list: "/v1/changes", filter: filter))
+        }
+        return .json(.object(members))
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
@@ -108,22 +114,26 @@ struct ChangeRoutes: Sendable {
 
     /// Gives a change another reason, time or end. Its commands are added to by their own operations.
     private func update(_ exchange: Exchange) async throws -> Response {
-        let (id, state) = (try Self.id(of: exchange), self.services.ledger.view.state)
+        let id = try Self.id(of: exchange)
+        var change = try await exchange.change { (members) throws(JSONDefect) in
+            let base = try Self.digest(&members)
+            let isTimed = members.mentions("not_before")
+            let notBefore = try members.optional("not_before")?.timestamp()
+            return (base, isTimed, notBefore, expiresAt: try members.optional("expires_at")?.timestamp())
+        }
+        let (base, isTimed, notBefore, expiresAt) = change.content
+        let state = self.services.ledger.view.state
         guard let known = state.changes[id], state.isVisible(known, to: exchange.rights) else {
             throw Problem(Refusal.changeUnknown(id))
         }
-        var change = try await exchange.change { (members) throws(JSONDefect) in
-            let base = try Self.digest(&members)
-            var draft = ChangeDraft(
-                commands: known.content.commands, isForced: known.content.isForced,
-                notBefore: known.content.notBefore, expiresAt: known.expiresAt)
-            if members.mentions("not_before") { draft.notBefore = try members.optional("not_before")?.timestamp() }
-            if let end = members.optional("expires_at") { draft.expiresAt = try end.timestamp() }
-            return (base: base, draft: draft)
-        }
+        // What is sent on is the content as this node knows it.
+        guard known.contentDigest == base else { throw Problem(Refusal.changeContentStale(id)) }
+        var draft = ChangeDraft(
+            commands: known.content.commands, isForced: known.content.isForced, notBefore: known.content.notBefore,
+            expiresAt: expiresAt ?? known.expiresAt)
+        if isTimed { draft.notBefore = notBefore }
         change.reason = change.reason ?? known.content.reason
-        return try await self.perform(
-            .edit(id: id, base: change.content.base, change.content.draft), of: change, in: exchange)
+        return try await self.perform(.edit(id: id, base: base, draft), of: change, in: exchange)
     }
 
     private static func digest(_ members: inout JSONMembers) throws(JSONDefect) -> [UInt8] {
@@ -137,17 +147,35 @@ struct ChangeRoutes: Sendable {
     private func perform<Content>(
         _ command: ChangeCommand, of change: Change<Content>, in exchange: Exchange
     ) async throws -> Response {
-        var change = change
         // Whether guard rails are overridden is part of the content, and not of what becomes of it.
         guard !change.isForced else {
             throw Problem(
                 .malformedRequest,
                 "force belongs to the commands of a change: send it with the operation that adds one.")
         }
-        change.isForced = false
         let executor = CommandExecutor(services: self.services)
         var result = try await executor.perform(.change(command), of: change, in: exchange)
         result.changeID = command.id
         return executor.response(toProposal: result, status: .ok)
+    }
+}
+
+extension ProposedChange {
+    /// Where it stands in a list by age: the time of its creation in microseconds, and its id. Texts of the same length.
+    fileprivate var place: String {
+        let time = String(self.createdAt.microseconds)
+        return String(repeating: "0", count: max(0, 20 - time.count)) + time + self.id
+    }
+
+    /// The change without its commands, and with the streams that they are about.
+    fileprivate func summary(at now: Timestamp) -> JSON {
+        guard case .object(var members) = self.json(at: now) else { return .null }
+        members["commands"] = nil
+        var streams: [String] = []
+        for command in self.content.commands where !streams.contains(command.stream.text) {
+            streams.append(command.stream.text)
+        }
+        members["streams"] = .array(streams.map { .string($0) })
+        return .object(members)
     }
 }

@@ -27,7 +27,7 @@ struct HistoryRoutes: Sendable {
                     guard let stream = StreamID(text: text) else {
                         throw Problem(
                             .malformedRequest,
-                            "The query parameter stream must be app/<id>, watch/<id>, fleet, keys, access, webhooks, log or changes."
+                            "The query parameter stream must be app/<id>, watch/<id>, fleet, keys, access, webhooks, log, changes or audit."
                         )
                     }
                     filter.stream = stream

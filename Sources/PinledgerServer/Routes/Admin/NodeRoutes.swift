@@ -17,7 +17,7 @@ struct NodeRoutes: Sendable {
             Route("listNodes", .get, "/v1/nodes", access: .everywhere(.readFleet), self.list),
             Route(
                 "raiseFeatureLevel", .put, "/v1/fleet/feature-level", access: .everywhere(.changeFleet),
-                query: CommandExecutor.query, self.raise),
+                query: CommandExecutor.directQuery, self.raise),
         ]
     }
 

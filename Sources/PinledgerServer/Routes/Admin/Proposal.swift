@@ -21,6 +21,10 @@ enum Proposal: Hashable, Sendable {
     /// Nil for a command that is carried out by itself.
     init?(_ exchange: Exchange) throws {
         let bypasses = try exchange.flag("bypass_approvals")
+        guard exchange.query["not_before"] == nil || exchange.query["change"] != nil else {
+            throw Problem(
+                .malformedRequest, "not_before goes with change: by itself, a command is carried out at once.")
+        }
         switch exchange.query["change"] {
         case nil:
             guard bypasses else { return nil }
@@ -56,12 +60,7 @@ extension CommandExecutor {
                 .malformedRequest, "plan_hash does not go with a proposed change, whose approvals name its content.")
         }
         let state = self.services.ledger.view.state
-        if let expected = try Self.expectedVersion(of: exchange.request) {
-            let (version, epoch) = (state.version(of: command.stream), state.fleet.epoch)
-            guard expected.number == version, expected.epoch == epoch else {
-                throw WriteFailure.stale(command.stream, expected: expected.number, actual: version, epoch: epoch)
-            }
-        }
+        let expected = try Self.expectedVersion(of: exchange.request)
         let command = try self.written(command, in: state)
         guard !self.isImport, command.isProposable else { throw Problem(Refusal.commandNotProposable) }
         var reason = change.reason
@@ -94,20 +93,36 @@ extension CommandExecutor {
             origin: Origin(
                 actor: actor, reason: reason, requestID: exchange.requestID,
                 correlationID: id, idempotencyKey: try exchange.idempotencyKey()),
+            expectedVersion: expected?.number, expectedEpoch: expected?.epoch, expectedStream: command.stream,
             digest: Self.digest(of: exchange, body: change.body))
         if try exchange.flag("dry_run") {
-            let (recorded, _, after) = try writer.rehearse(request)
-            return Result(
-                recorded: recorded, isDryRun: true, stream: .changes, after: after, changeID: id,
-                isApplied: proposal == .bypass)
+            let (recorded, before, after) = try writer.rehearse(request)
+            return Self.result(recorded, of: command, proposal, id, before, after)
         }
         await self.keep(change.material)
         let recorded = try await writer.execute(request)
         await self.services.publisher.waitForPublication(through: recorded.position)
         // A repeated request gets the id of the first one.
+        return Self.result(recorded, of: command, proposal, recorded.entries.first?.changeID ?? id)
+    }
+
+    /// The result of a command that was written down. One that was applied at once is answered as if it had been carried out
+    /// by itself: with its own stream.
+    private static func result(
+        _ recorded: Recorded, of command: Command, _ proposal: Proposal, _ id: String, _ before: LedgerState? = nil,
+        _ after: LedgerState? = nil
+    ) -> Result {
+        guard proposal == .bypass else {
+            return Result(
+                recorded: recorded, isDryRun: after != nil, stream: .changes, after: after, changeID: id)
+        }
+        var recorded = recorded
+        let stream = command.stream
+        recorded.streamVersion = recorded.entries.last { $0.stream == stream }?.streamVersion ?? recorded.streamVersion
         return Result(
-            recorded: recorded, isDryRun: false, stream: .changes, changeID: recorded.entries.first?.changeID ?? id,
-            isApplied: proposal == .bypass)
+            recorded: recorded, isDryRun: after != nil, stream: stream, after: after,
+            difference: after.flatMap { after in before?.difference(of: stream, to: after).json }, changeID: id,
+            isApplied: true)
     }
 
     /// A command in the form in which a change holds it: what puts a recorded change back as the commands that do so.
@@ -126,7 +141,8 @@ extension CommandExecutor {
         toProposal result: Result, status: HTTPResponse.Status = .accepted, adding more: [String: JSON] = [:]
     ) -> Response {
         let state = result.after ?? self.services.ledger.view.state
-        var members = more
+        // The text of a new token is shown once; everything else that handlers add is about what was carried out.
+        var members = more.filter { ["token", "token_id"].contains($0.key) }
         members["dry_run"] = .bool(result.isDryRun)
         members["position"] = .integer(result.recorded.position)
         members["change_id"] = result.changeID.map { .string($0) }

@@ -9,7 +9,7 @@ import Publishing
 /// Submits the commands of requests to Wultra's administrative interface to the ledger.
 struct WultraAdminChanges: Sendable {
     let services: Services
-    private var handler: CommandExecutor { CommandExecutor(services: self.services) }
+    private var handler: CommandExecutor { CommandExecutor(services: self.services, canPropose: false) }
 
     /// The inputs of a command.
     struct State: Sendable {

@@ -11,7 +11,7 @@ import Secrets
 /// Imports: `/v1/import`.
 struct ImportRoutes: Sendable {
     let services: Services
-    private var change: CommandExecutor { CommandExecutor(services: self.services, isImport: true) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services, isImport: true, canPropose: false) }
 
     init(services: Services) {
         self.services = services

@@ -1,6 +1,6 @@
 import PinWire
 
-/// A row of a table of events: RFC 4180, UTF-8, lines that end with CR LF.
+/// A row of a table, such as one of events: RFC 4180, UTF-8, lines that end with CR LF.
 ///
 /// Spreadsheets take a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break for a formula, or may: such a cell
 /// gets an apostrophe in front. A cell with text of others then shows what it says and computes nothing. Every cell stands in
@@ -17,7 +17,7 @@ struct CSVRow {
     /// The names of the columns.
     static let header = CSVRow(cells: Self.columns)
 
-    private init(cells: [String]) {
+    init(cells: [String]) {
         self.cells = cells
     }
 

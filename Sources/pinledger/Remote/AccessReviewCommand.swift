@@ -1,0 +1,128 @@
+import ArgumentParser
+import PinWire
+
+/// Who can do what, for a review of access: each principal, and each token on its own, with what stands out.
+struct AccessReviewCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "review", abstract: "List who can do what, and what stands out.",
+        discussion: """
+            pinledger access review --csv
+
+            It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
+            principals without a valid token, tokens that end soon, tokens that may do everything because they are from \
+            before there were roles, and when each last changed something (as far as you may read the history).
+            """)
+    @Option(help: ArgumentHelp("Note tokens that end within this time, such as 14d.", valueName: "time"))
+    var ending: String = "14d"
+    @Flag(help: "Print a table for spreadsheets (RFC 4180).") var csv = false
+    @OptionGroup var remote: RemoteOptions
+
+    private static let columns = ["id", "kind", "name", "may_do", "valid_tokens", "ends", "last_change", "notes"]
+
+    /// One line of the review.
+    private struct Line {
+        var cells: [String]
+        var json: JSON {
+            .object(
+                Dictionary(
+                    uniqueKeysWithValues: zip(AccessReviewCommand.columns, self.cells.map { JSON.string($0) })))
+        }
+    }
+
+    func run() async throws {
+        let horizon = Node.clock().adding(seconds: try TimeInput.seconds(self.ending))
+        try await self.remote.withClient { client in
+            let principals = try await client.get("/v1/access/principals")["principals"]?.arrayValue ?? []
+            let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
+            let roles = try await client.get("/v1/access/roles")["roles"]?.arrayValue ?? []
+            var permissions: [String: Set<String>] = [:]
+            for role in roles {
+                permissions[role.text("role")] = Set((role["permissions"]?.arrayValue ?? []).compactMap(\.stringValue))
+            }
+            let now = Node.clock()
+            let valid = tokens.filter { token in
+                token["revoked_at"] == nil
+                    && token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { now < $0 } ?? false
+            }
+            var lines: [Line] = []
+            for principal in principals {
+                let id = principal.text("principal_id")
+                let own = valid.filter { $0["principal_id"]?.stringValue == id }
+                let grants = principal["grants"]?.arrayValue ?? []
+                let held = grants.reduce(into: Set<String>()) { $0.formUnion(permissions[$1.text("role")] ?? []) }
+                var notes = Self.notes(ofEnds: own, before: horizon)
+                let isSuspended = principal["suspended_at"] != nil
+                if isSuspended { notes.append(grants.isEmpty ? "suspended" : "suspended, and still has grants") }
+                if own.isEmpty, !isSuspended { notes.append("no valid token") }
+                if held.contains("changes.approve"), !held.isDisjoint(with: Self.writing) {
+                    notes.append("writes changes and approves those of others")
+                }
+                if held.contains("approvals.bypass") { notes.append("can bypass approvals") }
+                lines.append(
+                    Line(cells: [
+                        id, principal.text("kind"), principal.text("name"),
+                        grants.map { GrantText.text($0) }.joined(separator: "; "), String(own.count),
+                        Self.firstEnd(of: own), try await Self.lastChange(by: id, client),
+                        notes.joined(separator: "; "),
+                    ]))
+            }
+            for token in valid where token["principal_id"] == nil {
+                var notes = Self.notes(ofEnds: [token], before: horizon)
+                notes.append(token["unscoped"] == true ? "may do everything" : "belongs to no principal")
+                let id = token.text("token_id")
+                lines.append(
+                    Line(cells: [
+                        id, "token", token.text("name"), GrantText.rights(ofToken: token), "1",
+                        Self.firstEnd(of: [token]), try await Self.lastChange(by: id, client),
+                        notes.joined(separator: "; "),
+                    ]))
+            }
+            self.print(lines)
+        }
+    }
+
+    /// What makes someone an author of changes.
+    private static let writing: Set<String> = [
+        "apps.change", "apps.create", "apps.archive", "access.manage", "keys.manage", "fleet.change",
+        "guard_rails.change", "kill_switches.release",
+    ]
+
+    private static func notes(ofEnds tokens: [JSON], before horizon: Timestamp) -> [String] {
+        let ending = tokens.filter { token in
+            token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { $0 <= horizon } ?? false
+        }
+        return ending.isEmpty
+            ? [] : ["\(ending.count) token\(ending.count == 1 ? "" : "s") end\(ending.count == 1 ? "s" : "") soon"]
+    }
+
+    private static func firstEnd(of tokens: [JSON]) -> String {
+        tokens.compactMap { $0["expires_at"]?.stringValue }.min() ?? ""
+    }
+
+    /// When an actor last recorded something; empty where it never did, or the caller may not read it.
+    private static func lastChange(by id: String, _ client: APIClient) async throws -> String {
+        guard
+            case .success(let answer) = await client.look("/v1/history?actor=\(APIClient.escaped(id))&limit=1"),
+            answer.status == 200
+        else { return "" }
+        return try answer.json["events"]?.arrayValue?.first?["time"]?.stringValue ?? ""
+    }
+
+    private func print(_ lines: [Line]) {
+        if self.csv {
+            Console.write(CSVRow(cells: Self.columns).bytes)
+            for line in lines { Console.write(CSVRow(cells: line.cells).bytes) }
+            return
+        }
+        guard self.remote.output == .table else {
+            return Console.print(JSON.object(["access": .array(lines.map(\.json))]).canonicalText)
+        }
+        var table = Table(["ID", "KIND", "NAME", "MAY DO", "TOKENS", "FIRST END", "LAST CHANGE", "NOTES"])
+        for line in lines {
+            var cells = line.cells
+            for place in [5, 6] { cells[place] = cells[place].isEmpty ? "-" : LocalTime.text(cells[place]) }
+            table.add(cells)
+        }
+        Console.print(table.text)
+    }
+}

@@ -1,0 +1,99 @@
+import ArgumentParser
+import PinWire
+import Pinning
+
+extension AuditRecord.Outcome: ExpressibleByArgument {}
+
+/// Requests that were refused or failed, and reads of what is confidential.
+struct AuditRequestsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "requests", abstract: "Show requests that were refused or failed, and confidential reads.",
+        discussion: """
+            pinledger audit requests --since 7d --outcome denied
+            pinledger audit requests --since 2026-07-01 --until 2026-10-01 --csv
+
+            Each line counts requests that are alike. Times of --since and --until are those at which they were recorded, \
+            which is some seconds later, and up to an hour for strangers.
+            """)
+    @Option(help: "Show only requests recorded since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).")
+    var since: String = "7d"
+    @Option(help: "Show only requests recorded before this time, written like --since.") var until: String?
+    @Option(help: ArgumentHelp("Show only those of this principal (prn_…) or token (tok_…).", valueName: "id"))
+    var actor: String?
+    @Option(help: ArgumentHelp("Show only those for this app.", valueName: "app")) var app: String?
+    @Option(help: "Show only those that ended so.") var outcome: AuditRecord.Outcome?
+    @Flag(help: "Print a table for spreadsheets (RFC 4180).") var csv = false
+    @OptionGroup var remote: RemoteOptions
+
+    private static let columns = [
+        "first_time", "last_time", "count", "outcome", "status", "problem", "operation", "app", "actor_id",
+        "actor_name", "principal_id", "address", "proxy", "node", "first_request_id", "last_request_id",
+    ]
+
+    func run() async throws {
+        var filter = ["stream=audit", "order=oldest", "limit=1000"]
+        filter.append("since=\(APIClient.escaped(try TimeInput.rfc3339(self.since, .back)))")
+        if let until { filter.append("until=\(APIClient.escaped(try TimeInput.rfc3339(until, .back)))") }
+        try await self.remote.withClient { client in
+            var records: [JSON] = []
+            var omitted: Int64 = 0
+            var cursor: String?
+            if self.csv { Console.write(CSVRow(cells: Self.columns).bytes) }
+            repeat {
+                let query = filter + (cursor.map { ["cursor=\($0)"] } ?? [])
+                let page = try await client.get("/v1/history?\(query.joined(separator: "&"))")
+                for event in page["events"]?.arrayValue ?? [] {
+                    omitted += event["data"]?["omitted"]?.integerValue ?? 0
+                    let node = event["data"]?["node"] ?? .null
+                    for record in event["data"]?["records"]?.arrayValue ?? [] where self.isWanted(record) {
+                        guard case .object(var members) = record else { continue }
+                        members["node"] = node
+                        if self.csv {
+                            Console.write(Self.row(.object(members)).bytes)
+                        } else {
+                            records.append(.object(members))
+                        }
+                    }
+                }
+                cursor = page["next_cursor"]?.stringValue
+            } while cursor != nil
+            if !self.csv {
+                ListReport.print(
+                    ["requests": .array(records), "omitted": .integer(omitted)], "requests", self.remote.output,
+                    ["FIRST", "LAST", "COUNT", "OUTCOME", "WHY", "OPERATION", "APP", "WHO", "FROM", "REQUEST"]
+                ) { record in
+                    [
+                        LocalTime.text(record.text("first_time")), LocalTime.text(record.text("last_time")),
+                        record.text("count"), record.text("outcome"), record.text("problem"), record.text("operation"),
+                        record.text("app"), record["actor"]?.text("name") ?? "-", record.text("address"),
+                        record.text("first_request_id"),
+                    ]
+                }
+            }
+            if omitted > 0 {
+                Console.error("There was no room for \(omitted) further requests, which were only counted.")
+            }
+        }
+    }
+
+    private func isWanted(_ record: JSON) -> Bool {
+        let actor = record["actor"]
+        return (self.outcome.map { record["outcome"]?.stringValue == $0.rawValue } ?? true)
+            && (self.app.map { record["app"]?.stringValue == $0 } ?? true)
+            && (self.actor.map { [actor?["id"]?.stringValue, actor?["principal_id"]?.stringValue].contains($0) } ?? true)
+    }
+
+    private static func row(_ record: JSON) -> CSVRow {
+        CSVRow(
+            cells: Self.columns.map { column in
+                let value: JSON? =
+                    switch column {
+                    case "actor_id": record["actor"]?["id"]
+                    case "actor_name": record["actor"]?["name"]
+                    case "principal_id": record["actor"]?["principal_id"]
+                    default: record[column]
+                    }
+                return value.map { $0.stringValue ?? $0.canonicalText } ?? ""
+            })
+    }
+}
