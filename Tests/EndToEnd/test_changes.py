@@ -530,6 +530,7 @@ def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_pat
     listed = cli("root", "access", "freeze", "list").stdout
     freeze = next(word for word in listed.split() if word.startswith("frz_"))
     cli("root", "access", "freeze", "remove", freeze)
-    cli("root", "access", "rule", "set", "keys", "keys.manage", "--app", "*", "--approvals", "2")
+    cli("root", "access", "rule", "set", "keys", "keys.manage", "--app", "*", "--approvals", "1")
+    assert "1 other person could approve" in cli("root", "access", "rule", "set", "keys", "keys.manage", "--app", "*", "--approvals", "2", status=6).stderr
     assert "keys.manage" in cli("root", "access", "rule", "list").stdout
     cli("root", "access", "rule", "remove", "keys")

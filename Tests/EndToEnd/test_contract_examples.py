@@ -185,10 +185,16 @@ def change(target: str):
     return scene
 
 
+def approver(api) -> dict:
+    person = principal(api)["principal_id"]
+    api.must("POST", f"/v1/access/principals/{person}/grants", {"role": "approver", "apps": ["*"]})
+    return {"rule": "two-people"}
+
+
 SCENES = {
     "updateChange": change("new"), "proposeChange": change("draft"), "approveChange": change("new"), "rejectChange": change("new"),
     "withdrawChange": change("new"), "applyChange": change("new"), "reviewChange": change("new"),
-    "setApprovalRule": lambda api: {"rule": "two-people"}, "addFreeze": lambda api: {},
+    "setApprovalRule": approver, "addFreeze": lambda api: {},
     "addPrincipal": lambda api: {}, "updatePrincipal": principal, "grantRole": principal,
     "setRole": lambda api: {"role": "release-manager"},
     "createApp": lambda api: {}, "addHost": lambda api: {"app": app(api)}, "importRemoteConfig": lambda api: {"app": app(api)},

@@ -324,7 +324,11 @@ import Testing
             name: roleName("narrow"), apps: [pattern("org.example.*")],
             permissions: [.manageAccess, .manageApprovals, .releaseKillSwitches], approvals: 5)
         var world = try ChangeWorld(rules: [])
-        try world.record(.access(.setApprovalRule(narrow)), as: ChangeWorld.Party.other.actor)
+        // Of its apps, no one else could approve.
+        #expect(
+            world.refusal(.access(.setApprovalRule(narrow)), as: ChangeWorld.Party.other.actor)
+                == .tooFewApprovers(needed: 5, present: 2))
+        try world.record(.access(.setApprovalRule(narrow)))
         try world.record(
             .access(
                 .setFreeze(
@@ -362,6 +366,27 @@ import Testing
         let narrow = Actor(kind: .token, id: "tok_bob2", name: "bob", principalID: "prn_bob")
         #expect(
             world.refusal(.change(.approve(id: "chg_2", contentDigest: try world.digest("chg_2"))), as: narrow) != nil)
+    }
+
+    @Test func `a rule locks out nobody who sets it`() throws {
+        var world = try ChangeWorld(rules: [])
+        let rule = ApprovalRule(
+            name: roleName("access"), apps: [.all], permissions: [.manageAccess, .manageApprovals], approvals: 1)
+        try world.record(
+            .access(.issueToken(newToken("tok_first", digest: sha256([82]), [.everywhere(.admin)]))))
+        let first = Actor(kind: .token, id: "tok_first", name: "first admin")
+        #expect(world.refusal(.access(.setApprovalRule(rule)), as: first) == .proposerNotPrincipal)
+        try world.record(.access(.suspendPrincipal(id: "prn_bob")))
+        let root = ChangeWorld.Party.root.actor
+        #expect(
+            world.refusal(.access(.setApprovalRule(rule)), as: root) == .tooFewApprovers(needed: 1, present: 0))
+        try world.record(.access(.reinstatePrincipal(id: "prn_bob")))
+        try world.record(.access(.setApprovalRule(rule)), as: root)
+        // The way back: proposed by who set it, approved by another.
+        try world.act(ChangeWorld.create("chg_1", .access(.removeApprovalRule(rule.name))), as: .root)
+        try world.approve("chg_1", as: .bob)
+        try world.act(.apply(id: "chg_1", bypassesApprovals: false), as: .root)
+        #expect(world.state.access.approvalRules.isEmpty)
     }
 
     @Test func `a rule that comes later makes no one their own approver`() throws {

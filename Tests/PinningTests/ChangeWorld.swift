@@ -139,7 +139,7 @@ struct ChangeWorld {
         var refusals: [Refusal?] = []
         var world = try ChangeWorld()
         let root = Party.root.actor
-        func rule(_ number: Int) -> Command {
+        func numbered(_ number: Int) -> Command {
             .access(
                 .setApprovalRule(
                     ApprovalRule(
@@ -150,6 +150,9 @@ struct ChangeWorld {
                 .setFreeze(Freeze(id: "frz_\(number)", apps: [apps], from: noon, until: noon.adding(seconds: 60))))
         }
         refusals.append(world.refusal(.access(.removeApprovalRule(roleName("none"))), as: root))
+        var many = rule
+        many.approvals = 5
+        refusals.append(world.refusal(.access(.setApprovalRule(many)), as: root))
         refusals.append(world.refusal(.access(.removeFreeze(id: "none")), as: root))
         refusals.append(world.refusal(addition, as: Party.ada.actor))
         refusals.append(world.refusal(of: create("chg_1", .webhooks(.remove(id: "whk_1"))), as: .root))
@@ -185,8 +188,8 @@ struct ChangeWorld {
         refusals.append(open.refusal(addition, as: Party.ada.actor))
         for number in 1..<Freeze.limit { try open.record(freeze(number)) }
         refusals.append(open.refusal(freeze(Freeze.limit), as: root))
-        for number in 0..<Access.approvalRuleLimit { try open.record(rule(number)) }
-        refusals.append(open.refusal(rule(Access.approvalRuleLimit), as: nil))
+        for number in 0..<Access.approvalRuleLimit { try open.record(numbered(number)) }
+        refusals.append(open.refusal(numbered(Access.approvalRuleLimit), as: nil))
 
         var crowd = try ChangeWorld(rules: [])
         try crowd.act(create("chg_1", addition), as: .ada)

@@ -76,6 +76,7 @@ import Testing
         case .tokenRevoked: .tokenRevoked
         case .approvalRuleUnknown: .approvalRuleUnknown
         case .tooManyApprovalRules: .tooManyApprovalRules
+        case .tooFewApprovers: .tooFewApprovers
         case .freezeExists: .freezeExists
         case .freezeUnknown: .freezeUnknown
         case .tooManyFreezes: .tooManyFreezes
@@ -141,7 +142,7 @@ import Testing
         case tokenExists, tokenUnknown, tokenRevoked
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
-        case approvalRuleUnknown, tooManyApprovalRules, freezeExists, freezeUnknown, tooManyFreezes
+        case approvalRuleUnknown, tooManyApprovalRules, tooFewApprovers, freezeExists, freezeUnknown, tooManyFreezes
         case approvalRequired, frozen, commandNotProposable, changeExists, changeUnknown, changeIsDraft, changeClosed
         case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
         case approvalsMissing, approverNotPerson, approvalOfOwnChange, proposerNotPrincipal

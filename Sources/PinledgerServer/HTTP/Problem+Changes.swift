@@ -25,6 +25,11 @@ extension Problem {
             self.init(.approvalNotCounted, "You had a part in the change \(id), so that you cannot judge it.")
         case .approvalRuleUnknown(let name): self.init(.approvalRuleUnknown, "There is no approval rule \(name).")
         case .tooManyApprovalRules(let limit): self.init(.limitReached, "At most \(limit) approval rules are allowed.")
+        case .tooFewApprovers(let needed, let present):
+            self.init(
+                .approversMissing,
+                "The rule asks for \(needed) approval\(needed == 1 ? "" : "s"), and \(present == 0 ? "no other person" : present == 1 ? "1 other person" : "\(present) other people") could approve on all of its apps."
+            )
         case .freezeExists(let id): self.init(.freezeExists, "The freeze \(id) already exists.")
         case .freezeUnknown(let id): self.init(.freezeUnknown, "There is no freeze \(id.printable).")
         case .tooManyFreezes(let limit):

@@ -96,6 +96,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tokenRevoked = "token_revoked"
     case approvalRequired = "approval_required"
     case approvalsMissing = "approvals_missing"
+    case approversMissing = "approvers_missing"
     case approvalNotCounted = "approval_not_counted"
     case approvalRuleUnknown = "approval_rule_unknown"
     case freezeExists = "freeze_exists"
@@ -465,6 +466,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "Approvals are missing",
                 "Ask people who may approve it; `pinledger change show ID` says by which rules, and who approved so far."
+            )
+        case .approversMissing:
+            (
+                .conflict, "Too few people could approve",
+                "Grant the role approver, or one that the rule asks for, to more people first (`pinledger access grant ID approver --app PATTERN`)."
             )
         case .approvalNotCounted:
             (

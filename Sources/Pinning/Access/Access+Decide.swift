@@ -74,6 +74,7 @@ extension Access {
             }
             for role in rule.roles where !self.has(role) { throw .roleUnknown(role) }
             guard known != rule else { return [] }
+            try self.checkCanBeMet(rule, in: context)
             guard known != nil || self.approvalRules.count < Self.approvalRuleLimit else {
                 throw .tooManyApprovalRules(limit: Self.approvalRuleLimit)
             }
@@ -102,6 +103,19 @@ extension Access {
             try self.checkMayManage(freeze.apps, in: context)
             return [.freezeRemoved(id: id)]
         }
+    }
+
+    /// Refuses a rule that would lock out who sets it: too few others could approve, or the commander could not propose to undo it.
+    private func checkCanBeMet(_ rule: ApprovalRule, in context: DecisionContext) throws(Refusal) {
+        guard let commander = context.commander, commander.kind == .token else { return }
+        if !rule.permissions.isDisjoint(with: [.manageAccess, .manageApprovals]), commander.principalID == nil {
+            throw .proposerNotPrincipal
+        }
+        let need = ApprovalNeed(rule: rule, reaches: [.apps(rule.apps)], approvers: [])
+        let others = self.principals.keys.count {
+            $0 != commander.principalID && self.mayApprove($0, need, at: context.now)
+        }
+        guard others >= rule.approvals else { throw .tooFewApprovers(needed: rule.approvals, present: others) }
     }
 
     /// Refuses unless the commander may manage approvals on all of some apps.

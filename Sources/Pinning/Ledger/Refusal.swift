@@ -99,6 +99,8 @@ package enum Refusal: Error, Hashable, Sendable {
 
     case approvalRuleUnknown(RoleName)
     case tooManyApprovalRules(limit: Int)
+    /// Fewer people could give the approvals that a rule asks for than it asks for, without who sets it.
+    case tooFewApprovers(needed: Int, present: Int)
     case freezeExists(String)
     case freezeUnknown(String)
     case tooManyFreezes(limit: Int)

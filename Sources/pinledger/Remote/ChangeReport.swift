@@ -101,6 +101,12 @@ enum EventLine {
             let codes = (data["findings"]?.arrayValue ?? []).map { $0.text("code") }
             data = ["codes": .string(codes.joined(separator: ","))]
         }
+        if type == "RequestsAudited" { data["records"] = .integer(Int64(data["records"]?.arrayValue?.count ?? 0)) }
+        // The name of an actor, and the reason of a change's content, say enough on one line.
+        for name in ["author", "approver", "by"] where data[name]?.objectValue != nil {
+            data[name] = .string(data[name]?.text("name") ?? "-")
+        }
+        if let content = data["content"] { data["content"] = .string(content.text("reason")) }
         let order = ["host", "policy", "pin", "role", "mode"]
         let names = order.filter { data[$0] != nil } + data.keys.filter { !order.contains($0) }.sorted()
         let details = names.compactMap { name in

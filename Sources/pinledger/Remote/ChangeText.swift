@@ -2,14 +2,10 @@ import PinWire
 
 /// A proposed change in words.
 enum ChangeText {
-    /// The apps, and other streams, that its commands are about.
+    /// The apps, and other streams, that the commands of a change in a list are about.
     static func places(_ change: JSON) -> String {
-        var places: [String] = []
-        for command in change["commands"]?.arrayValue ?? [] {
-            let place = command["app_id"]?.stringValue ?? command.objectValue?.keys.min() ?? "-"
-            if !places.contains(place) { places.append(place) }
-        }
-        return places.joined(separator: ", ")
+        let streams = (change["streams"]?.arrayValue ?? []).compactMap(\.stringValue)
+        return streams.map { $0.hasPrefix("app/") ? String($0.dropFirst(4)) : $0 }.joined(separator: ", ")
     }
 
     static func print(_ change: JSON, _ write: (String) -> Void = { Console.print($0) }) {

@@ -186,20 +186,24 @@ struct TokenCommands: AsyncParsableCommand {
 
                 Use it when an installation starts for the first time, or when every token is lost. The ledger records \
                 it like every change.
+
+                With --person, the token belongs to a person of that name, who is added with the role admin. Where approval \
+                rules hold, only such a token can propose changes or bypass approvals.
                 """
         )
-        @Argument(help: "What the token is for.") var name = "first admin"
+        @Argument(help: "What the token is for, or with --person the person's name.") var name = "first admin"
+        @Flag(help: "Add a person of this name with the role admin, whose token it is.") var person = false
         @OptionGroup var options: NodeOptions
 
         func run() async throws {
             var options = self.options
             options.listen = "127.0.0.1:0"
-            let name = self.name
+            let (name, isPerson) = (self.name, self.person)
             let configuration = try NodeConfiguration(options)
             try await Node(configuration: configuration).runOnce { services in
                 let issuer = LocalOperator(services: services)
                 try await issuer.ensureSigningKey()
-                let token = try await issuer.createToken(name: name, seconds: 90 * 86_400)
+                let token = try await issuer.createToken(name: name, asPerson: isPerson, seconds: 90 * 86_400)
                 Console.error("The token, shown only once, valid for 90 days:")
                 Console.print(token)
             }

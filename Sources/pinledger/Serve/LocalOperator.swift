@@ -19,13 +19,27 @@ struct LocalOperator: Sendable {
         try await self.execute(.keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), because: "first start")
     }
 
-    /// Issues a token and returns its text.
-    func createToken(name: String, seconds: Int64) async throws -> String {
+    /// Issues a token that may do everything, and returns its text.
+    ///
+    /// If the process dies before the token is issued, a person without a token is left, whom the next call does not use.
+    ///
+    /// - Parameter isPerson: Whether it belongs to a person of that name, who is added for it.
+    func createToken(name: String, asPerson isPerson: Bool = false, seconds: Int64) async throws -> String {
         let token = APIToken.generate(.administrator)
+        var terms = AccessToken.Terms(kind: .general, grants: [.everywhere(.admin)])
+        if isPerson {
+            let person = AccessID.principal.generate()
+            let reason = "added at the command line of the server"
+            try await self.execute(.access(.addPrincipal(id: person, .person, name: name)), because: reason)
+            try await self.execute(
+                .access(.grantRole(id: AccessID.grant.generate(), principal: person, .everywhere(.admin))),
+                because: reason)
+            terms = AccessToken.Terms(kind: .general, grants: nil, principal: person)
+        }
         let new = NewToken(
             id: TokenID.generate().description, name: name, digest: token.digest,
             expiresAt: self.services.clock().adding(seconds: seconds),
-            terms: AccessToken.Terms(kind: .general, grants: [.everywhere(.admin)]))
+            terms: terms)
         try await self.execute(.access(.issueToken(new)), because: "issued at the command line of the server")
         return token.revealedText
     }
