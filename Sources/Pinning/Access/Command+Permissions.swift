@@ -195,8 +195,8 @@ extension DecisionContext {
         }
         // What the server does by itself, such as the promotion that ends a plan, was allowed when the plan was set.
         guard self.commander?.kind != .system else { return }
-        let weakened = change.weakenedHosts
+        let weakened = change.weakening.hosts
         if !weakened.isEmpty { try self.require(.weakenProtection, on: change.after.id, hosts: weakened) }
-        if change.weakensApp { try self.require(.weakenProtection, on: change.after.id) }
+        if change.weakening.isOfApp { try self.require(.weakenProtection, on: change.after.id) }
     }
 }

@@ -22,7 +22,7 @@ extension DecisionContext {
                 permissions.insert(.releaseKillSwitches)
             }
         }
-        if !change.weakenedHosts.isEmpty || change.weakensApp { permissions.insert(.weakenProtection) }
+        if !change.weakening.hosts.isEmpty || change.weakening.isOfApp { permissions.insert(.weakenProtection) }
         if isOverriding { permissions.insert(.overrideGuardRails) }
         return Set(permissions.map { PermissionUse($0, .app(change.after.id)) })
     }

@@ -14,6 +14,8 @@ final class AppChange: Sendable {
     /// Whether the change takes something from clients that they relied on: such changes are rare, looked at twice and
     /// counted.
     let isRisky: Bool
+    /// What it takes from protection.
+    let weakening: Weakening
     /// The rotations of which the change begins another phase, as they were before.
     let advancedRotations: [Rotation]
     private let observedHosts: [HostPattern: ObservedHost]
@@ -27,6 +29,7 @@ final class AppChange: Sendable {
         var hosts: Set<HostPattern> = []
         for event in events { hosts.formUnion(event.hosts(in: before)) }
         self.hosts = hosts.sorted()
+        self.weakening = Weakening(from: before, to: after, by: events, of: self.hosts)
         self.arms = self.hosts.flatMap { Self.arms(of: $0, before, after) }
         var observedHosts: [HostPattern: ObservedHost] = [:]
         for pattern in self.hosts { observedHosts[pattern] = Self.observed(of: pattern, before, after, context) }
