@@ -109,6 +109,10 @@ def test_an_operation_is_refused_to_a_token_that_lacks_only_its_permission(admin
 @pytest.mark.parametrize("one", GUARDED, ids=name_of)
 def test_an_operation_is_not_refused_to_a_token_that_has_only_its_permission(having, one):
     answer = call(having[one[2]["x-permission"]], *one)
+    # To take a protected host away is more than a change of the app.
+    if one[2]["operationId"] == "removeHost" and is_denied(answer):
+        assert answer.json["permission"] == "protection.weaken"
+        return
     assert not is_denied(answer) and answer.status != 401, answer
     assert answer.status != 404 or answer.json["type"] != "/problems/app_unknown", answer
 

@@ -196,7 +196,7 @@ def test_a_dry_run_writes_nothing_down(admin, ada):
               "bypass_approvals=true&not_before=2036-01-01T00:00:00Z"])  # fmt: skip
 def test_malformed_proposals_are_refused(admin, people, query):
     before = admin.recorded()
-    assert people["root"].api.request("PATCH", f"{APP}?{query}", renaming()).status == 400
+    assert people["root"].api.request("PATCH", f"{APP}?{query}", renaming()).status in (400, 422)
     assert admin.recorded() == before
 
 

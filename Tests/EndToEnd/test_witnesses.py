@@ -3,6 +3,7 @@
 import base64
 import json
 import subprocess
+import time
 
 import pytest
 from pinledger import BINARY, Server, eventually
@@ -38,11 +39,23 @@ class Witnessed(Restored):
         return int(answer.body.decode().split("\n")[1]) if answer.status == 200 else 0
 
 
+def settle(api) -> None:
+    """Reads what the tests read, until the ledger has recorded who reads it: what repeats within the hour is recorded later."""
+    position, since = api.position(), time.monotonic()
+    while time.monotonic() - since < 7:
+        for path in ("/log/checkpoint", "/v1/log/witnesses", "/log/entries/0/proof", "/v1/history?limit=1", "/v1/log"):
+            api.get(path)
+        time.sleep(0.5)
+        if api.position() != position:
+            position, since = api.position(), time.monotonic()
+
+
 @pytest.fixture(scope="module")
 def witnessed():
     server = Server(more=CALLS)
     try:
         witnessed = Witnessed(server.start())
+        settle(server.api)
         yield witnessed
         for witness in witnessed.witnesses:
             witness.close()
@@ -107,7 +120,7 @@ def test_no_newer_checkpoint_is_shown_without_the_quorum(witnessed):
     api.must("PATCH", f"/v1/apps/{LOST}", {"display_name": "Not witnessed"})
     position = api.position()
     try:
-        eventually(lambda: first.size(ORIGIN) == position)
+        eventually(lambda: first.size(ORIGIN) >= position)
         eventually(lambda: all("failure" in each for each in api.get("/v1/log/witnesses").json["witnesses"][1:]))
         failures = [each.get("failure", "") for each in api.get("/v1/log/witnesses").json["witnesses"]]
         assert "does not fit" in failures[1] and "without a cosignature" in failures[2]
@@ -118,7 +131,7 @@ def test_no_newer_checkpoint_is_shown_without_the_quorum(witnessed):
         assert api.get(f"/log/entries/{position}/proof").status == 404
         # Without a quorum, the node shows what it has verified itself.
         api.must("PUT", "/v1/log/quorum", {"quorum": 0})
-        assert witnessed.cosigned() == api.position()
+        eventually(lambda: witnessed.cosigned() == api.position())
     finally:
         second.answer = third.answer = None
         api.must("PUT", "/v1/log/quorum", {"quorum": 2})
@@ -259,7 +272,7 @@ def test_a_fork_after_a_recovery_is_found_too(witnessed):
     for number in range(10):
         witnessed.server.api.must("PATCH", f"/v1/apps/{KEPT}", {"display_name": f"Long {number}"})
     position = witnessed.server.api.position()
-    eventually(lambda: all(witness.size(ORIGIN) == position for witness in witnessed.witnesses))
+    eventually(lambda: all(witness.size(ORIGIN) >= position for witness in witnessed.witnesses))
     database = witnessed.restore("twice")
     witnessed.server.cli(
         "recover", "--database", database, "--kek-file", witnessed.key, "--expect-checkpoint", "witnesses", *CALLS,
@@ -276,7 +289,7 @@ def test_a_fork_after_a_recovery_is_found_too(witnessed):
         witnessed.postgres("pg_dump", "-Fc", "-f", str(file), "twice")
         api.must("PATCH", f"/v1/apps/{KEPT}", {"display_name": "Lost again"})
         position = api.position()
-        eventually(lambda: all(witness.size(key["origin"]) == position for witness in witnessed.witnesses))
+        eventually(lambda: all(witness.size(key["origin"]) >= position for witness in witnessed.witnesses))
         assert position < max(witness.size(ORIGIN) for witness in witnessed.witnesses)
     finally:
         node.stop()

@@ -35,6 +35,23 @@ import Testing
         #expect(counter.take(at: Self.start).records.isEmpty)
     }
 
+    @Test func `a program that asks again and again makes few records`() throws {
+        let counter = AuditCounter()
+        var taken: [AuditRecord] = []
+        // A day of reading the history every ten seconds, and of a change that is refused each time.
+        for second in stride(from: Int64(0), to: 86_400, by: 10) {
+            let time = Self.start.adding(seconds: second)
+            var read = try self.record(by: "tok_1", "listHistory", at: time)
+            read.outcome = .read
+            counter.note(read)
+            counter.note(try self.record(by: "tok_1", "addPin", at: time))
+            taken += counter.take(at: time).records
+        }
+        let (reads, refused) = (taken.filter { $0.outcome == .read }, taken.filter { $0.outcome != .read })
+        #expect(reads.count == 24 && refused.count == 144, "\(reads.count), \(refused.count)")
+        #expect(reads.first?.count == 1 && reads.dropFirst().allSatisfy { $0.count == 360 })
+    }
+
     @Test func `strangers are recorded at once, and then less and less often while they go on`() throws {
         let counter = AuditCounter()
         var events = 0

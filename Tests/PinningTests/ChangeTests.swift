@@ -528,6 +528,10 @@ import Testing
             as: ChangeWorld.Party.root.actor)
         let ada = ChangeWorld.Party.ada.actor
         #expect(world.refusal(ChangeWorld.addition, as: ada) == .frozen("frz_1", until: until))
+        let grant = Grant(role: RoleName(.viewer), apps: [.one(shop)])
+        #expect(
+            world.refusal(
+                .access(.grantRole(id: "grt_9", principal: "prn_ada", grant)), as: ChangeWorld.Party.root.actor) == nil)
         try world.act(ChangeWorld.create("chg_1", ChangeWorld.addition), as: .ada)
         #expect(
             world.refusal(of: .apply(id: "chg_1", bypassesApprovals: false), as: .ada) == .frozen("frz_1", until: until)

@@ -60,11 +60,16 @@ package struct AuditRecord: Hashable, Sendable {
         self.lastRequestID = requestID
     }
 
-    /// Takes in the requests of a later record that is alike.
-    package mutating func add(_ later: AuditRecord) {
-        self.count = self.count.addingReportingOverflow(later.count).partialValue
-        self.lastTime = max(self.lastTime, later.lastTime)
-        self.lastRequestID = later.lastRequestID
+    /// Takes in the requests of another record that is alike.
+    package mutating func add(_ other: AuditRecord) {
+        let (sum, isTooLarge) = self.count.addingReportingOverflow(other.count)
+        self.count = isTooLarge ? JSON.largestInteger : min(sum, JSON.largestInteger)
+        if other.firstTime < self.firstTime {
+            (self.firstTime, self.firstRequestID) = (other.firstTime, other.firstRequestID)
+        }
+        if self.lastTime <= other.lastTime {
+            (self.lastTime, self.lastRequestID) = (other.lastTime, other.lastRequestID)
+        }
     }
 
     package var json: JSON {

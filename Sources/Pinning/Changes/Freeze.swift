@@ -2,7 +2,7 @@ package import PinWire
 
 /// A time in which some apps are left as they are: nothing on them changes, unless approvals are bypassed.
 ///
-/// It binds tokens, as ``ApprovalRule`` does. Engaging a kill switch, and taking access away, never wait.
+/// It binds tokens, as ``ApprovalRule`` does. Engaging a kill switch, and changes of access, never wait for it.
 package struct Freeze: Hashable, Sendable {
     package var id: String
     package var apps: [AppPattern]
@@ -21,7 +21,10 @@ package struct Freeze: Hashable, Sendable {
     package static let limit = 100
 
     func binds(_ use: PermissionUse, at now: Timestamp) -> Bool {
-        guard use.permission != .manageApprovals, ApprovalRule.approvable.contains(use.permission) else { return false }
+        // Who may do what is not what the apps serve.
+        guard ApprovalRule.approvable.subtracting([.manageAccess, .manageApprovals]).contains(use.permission) else {
+            return false
+        }
         return self.from <= now && now < self.until && use.reach.overlaps(self.apps)
     }
 

@@ -23,7 +23,7 @@ enum Proposal: Hashable, Sendable {
         let bypasses = try exchange.flag("bypass_approvals")
         guard exchange.query["not_before"] == nil || exchange.query["change"] != nil else {
             throw Problem(
-                .malformedRequest, "not_before goes with change: by itself, a command is carried out at once.")
+                .invalidValue, "not_before goes with change: by itself, a command is carried out at once.")
         }
         switch exchange.query["change"] {
         case nil:
@@ -32,7 +32,7 @@ enum Proposal: Hashable, Sendable {
         case let text?:
             guard !bypasses else {
                 throw Problem(
-                    .malformedRequest, "Send one of the query parameters change and bypass_approvals, not both.")
+                    .invalidValue, "Send one of the query parameters change and bypass_approvals, not both.")
             }
             switch text {
             case "new": self = .new
@@ -57,7 +57,7 @@ extension CommandExecutor {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         guard exchange.query["plan_hash"] == nil else {
             throw Problem(
-                .malformedRequest, "plan_hash does not go with a proposed change, whose approvals name its content.")
+                .invalidValue, "plan_hash does not go with a proposed change, whose approvals name its content.")
         }
         let state = self.services.ledger.view.state
         let expected = try Self.expectedVersion(of: exchange.request)
