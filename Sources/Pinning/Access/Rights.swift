@@ -133,7 +133,7 @@ extension StreamID {
         case .access: .readAccess
         case .webhooks: .readWebhooks
         case .log: .readLog
-        // They hold commands for every other stream.
+        // Proposed changes contain commands about all other streams.
         case .changes: .readAccess
         case .audit: .readAudit
         }

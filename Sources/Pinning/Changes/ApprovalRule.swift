@@ -12,7 +12,7 @@ package struct ApprovalRule: Hashable, Sendable {
     package var permissions: Set<Permission>
     /// How many people must approve, 1 to ``approvalLimit``.
     package var approvals: Int
-    /// The roles of which an approver must hold one there; none for every role with `changes.approve`.
+    /// An approver must hold one of these roles on the apps. If empty, any role with `changes.approve` will do.
     package var roles: [RoleName]
 
     package init(

@@ -12,7 +12,13 @@ extension Command {
             commands.allSatisfy {
                 switch $0 {
                 case .react, .revert, .setClientKey, .rollout(_, .drive): false
-                default: true
+                case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil,
+                    .archive, .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate,
+                    .promoteCandidate, .dropCandidate, .setHostRollout, .rollout, .addPin, .activatePin, .setPinRole,
+                    .retirePin, .revokePin, .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch,
+                    .releaseVersionKillSwitch, .setEndpoints, .describeKeys, .setGuardRail, .startRotation,
+                    .advanceRotation, .abortRotation, .setClient, .removeClient:
+                    true
                 }
             }
         // Whether nodes with an earlier program run is asked when it is sent.

@@ -8,11 +8,8 @@ extension DecisionContext {
         var permissions: Set<Permission> = []
         for event in change.events {
             let need = event.need(after: change.before, at: self.now)?.permission
-            // A switch that has run out.
-            switch event {
-            case .killSwitchReleased, .versionKillSwitchReleased: if need == nil { continue }
-            default: break
-            }
+            // The release of a switch that has run out changes nothing for clients.
+            if need == nil, event.isRelease { continue }
             permissions.insert(need ?? .changeApps)
             // Engaging a kill switch changes nothing else of the app, and is never a change that waits.
             if need != .engageKillSwitches, need != .createApps { permissions.insert(.changeApps) }
@@ -70,5 +67,14 @@ extension DecisionContext {
         case .revokeToken, .revokeGrant, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .setFreeze:
             return []
         }
+    }
+}
+
+extension AppEvent {
+    /// Whether it ends a kill switch.
+    fileprivate var isRelease: Bool {
+        if case .killSwitchReleased = self { return true }
+        if case .versionKillSwitchReleased = self { return true }
+        return false
     }
 }

@@ -34,8 +34,8 @@ struct Weakening: Hashable, Sendable {
                 weakened.insert(pattern)
             }
         }
-        for event in events where event.spreadsCandidates {
-            for (pattern, host) in after.hosts where event.rolloutHost.map({ $0 == pattern }) ?? true {
+        for spread in events.compactMap(\.spread) {
+            for (pattern, host) in after.hosts where spread.concerns(pattern) {
                 if let candidate = host.candidateStrength, candidate < host.strength { weakened.insert(pattern) }
             }
         }
@@ -79,23 +79,35 @@ extension Host {
 }
 
 extension AppEvent {
-    /// Whether candidates go to more devices by it, or may.
-    fileprivate var spreadsCandidates: Bool {
+    /// The rollouts whose candidates go to more devices by it, or may; nil for an event of another kind.
+    fileprivate var spread: Spread? {
         switch self {
-        case .appRolloutSet, .hostRolloutSet, .rolloutPlanSet, .rolloutStepTaken, .rolloutStepApproved, .rolloutResumed:
-            true
-        default: false
+        case .appRolloutSet: .ofAllHosts
+        case .hostRolloutSet(let host, _): .ofHost(host)
+        case .rolloutPlanSet(let host, _), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
+            .rolloutResumed(let host):
+            host.map { .ofHost($0) } ?? .ofAllHosts
+        case .appCreated, .appRenamed, .versionGateSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet, .appArchived,
+            .appUnarchived, .hostAdded, .hostSubdomainsSet, .hostRemoved, .modeSet, .endpointsSet, .candidateStarted,
+            .candidatePromoted, .candidateDropped, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
+            .keyDescribed, .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged,
+            .versionKillSwitchReleased, .guardRailSet, .guardRailsOverridden, .changeReverted, .rotationStarted,
+            .rotationAdvanced, .rotationAborted, .rolloutPlanCleared, .rolloutSampleReached, .rolloutStepExtended,
+            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutRolledBack, .telemetryReacted,
+            .clientSet, .clientRemoved, .clientKeySet:
+            nil
         }
     }
 
-    /// The host of a rollout; nil for the app's.
-    fileprivate var rolloutHost: HostPattern? {
-        switch self {
-        case .hostRolloutSet(let host, _): host
-        case .rolloutPlanSet(let host, _), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
-            .rolloutResumed(let host):
-            host
-        default: nil
+    fileprivate enum Spread {
+        case ofHost(HostPattern)
+        case ofAllHosts
+
+        func concerns(_ pattern: HostPattern) -> Bool {
+            switch self {
+            case .ofHost(let host): host == pattern
+            case .ofAllHosts: true
+            }
         }
     }
 }

@@ -32,7 +32,13 @@ extension AppCommand {
             case .addPin(_, _, let pin): [pin]
             case .addHost(_, _, _, let pins), .startCandidate(_, _, _, let pins): pins
             case .startRotation(let rotation): [rotation.next]
-            default: []
+            case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil,
+                .archive, .unarchive, .setSubdomains, .removeHost, .setMode, .promoteCandidate, .dropCandidate,
+                .setHostRollout, .rollout, .activatePin, .setPinRole, .retirePin, .revokePin, .engageKillSwitch,
+                .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints, .describeKeys,
+                .setGuardRail, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .react,
+                .revert:
+                []
             }
         var evidence = pins.compactMap(\.evidence)
         if case .describeKeys(let keys) = self { evidence += keys }
