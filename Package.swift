@@ -27,6 +27,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
         .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
     ],
     targets: [
         // Pure: no I/O, no clock. What runs on devices too, the tree, the domain, what deployed clients are served.
@@ -133,6 +134,14 @@ let package = Package(
             ]
         ),
 
+        // Tokens of OpenID Connect providers.
+        .target(
+            name: "IdentityTokens",
+            dependencies: [
+                "Concurrency", "PinWire", "Pinning", "Webhooks", .product(name: "JWTKit", package: "jwt-kit"),
+            ]
+        ),
+
         // openapi/openapi.yaml and the handbook's pages, embedded.
         .target(name: "CHandbook", exclude: ["openapi.yaml", "pages"]),
         .target(name: "Handbook", dependencies: ["CHandbook", "CMarkdown"], swiftSettings: [.strictMemorySafety()]),
@@ -142,7 +151,8 @@ let package = Package(
             name: "PinledgerServer",
             dependencies: [
                 "Addresses", "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore",
-                "Firebase", "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing",
+                "Firebase", "Handbook", "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning",
+                "Postgres", "Probing",
                 "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -377,6 +387,16 @@ let package = Package(
             dependencies: [
                 "Addresses", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
                 "Webhooks",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+        .testTarget(
+            name: "IdentityTokensTests",
+            dependencies: [
+                "IdentityTokens", "PinWire", "Pinning", "Webhooks",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -63,6 +63,9 @@ static const unsigned char access[] = {
 #embed "pages/access.md"
 };
 
+static const unsigned char sign_in[] = {
+#embed "pages/sign-in.md"
+};
 static const unsigned char changes[] = {
 #embed "pages/changes.md"
 };
@@ -123,6 +126,7 @@ static const struct handbook_text pages[] = {
     {"deployment", deployment, sizeof deployment},
     {"high-availability", high_availability, sizeof high_availability},
     {"access", access, sizeof access},
+    {"sign-in", sign_in, sizeof sign_in},
     {"changes", changes, sizeof changes},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},

@@ -51,6 +51,8 @@ struct Routes: Sendable {
             + TokenRoutes(services: services).routes
             + AccessRoutes(services: services).routes
             + ApprovalRuleRoutes(services: services).routes
+            + IdentityRoutes(services: services).routes
+            + SignInRoutes(services: services).routes
             + ChangeRoutes(services: services).routes
             + LogRoutes(services: services, readers: strangers).routes
             + WitnessRoutes(services: services).routes

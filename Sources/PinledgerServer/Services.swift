@@ -1,5 +1,6 @@
 package import EventStore
 package import Firebase
+package import IdentityTokens
 package import Logging
 package import PinWire
 package import Pinning
@@ -39,6 +40,8 @@ package struct Services: Sendable {
     package var logger: Logger
     /// How long clients and caches may use a document before asking again, in seconds.
     package var documentMaxAge: Int
+    /// Verifies tokens of identity providers; nil on a node that gives no sessions.
+    package let identityTokens: IdentityTokenVerifier?
     /// Who says in which country a client is.
     package var countries: CountrySource
     package var version: String
@@ -78,6 +81,9 @@ package struct Services: Sendable {
         self.adoption = adoption
         self.telemetry = telemetry
         self.webhooks = webhooks ?? WebhookServices(pool: pool)
+        self.identityTokens = self.webhooks.client.map {
+            IdentityTokenVerifier(keys: ProviderKeySource(client: $0, clock: clock), clock: clock)
+        }
         self.firebase = firebase
         self.clock = clock
         self.logger = logger

@@ -73,7 +73,8 @@ struct Pinledger: AsyncParsableCommand {
             CommandGroup(
                 name: "Keys and access",
                 subcommands: [
-                    KeyCommands.self, TokenCommands.self, AccessCommands.self, WhoAmICommand.self,
+                    KeyCommands.self, TokenCommands.self, AccessCommands.self, LoginCommand.self,
+                    LogoutCommand.self, WhoAmICommand.self,
                     WebhookCommands.self,
                 ]),
         ]

@@ -13,7 +13,7 @@ import Testing
         "Print", "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Restore", "Resume", "Retire",
         "Archive", "Unarchive", "Revert", "Revoke", "Roll", "Rotate", "Run", "Send", "Serve", "Set", "Show", "Start",
         "Stop", "Store", "Turn", "Verify", "Write", "Grant", "Apply", "Close", "Propose", "Reject", "Review",
-        "Withdraw",
+        "Link", "Sign", "Unlink", "Withdraw",
     ]
 
     /// The patterns of `Tests/plain-words.txt`, those for help included.
@@ -76,7 +76,7 @@ import Testing
         case "output": command.description != "export"
         case "format": argument.kind == "positional"
         // An installation has roles of its own.
-        case "role": !["token create", "access grant"].contains(command.description)
+        case "role": !["token create", "access grant", "access sign-in set"].contains(command.description)
         case "state": command.description == "webhook deliveries"
         case "client": command.description == "compat"
         case "from": command.description == "rotation advance"

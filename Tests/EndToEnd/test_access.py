@@ -19,6 +19,7 @@ FILLINGS = {
     "rotation": "none", "feed": "cal_0000000000000000", "principal_id": "prn_0000000000000000", "role": "own-role",
     "grant_id": "grt_0000000000000000", "id": "1", "key": "text", "language": "en", "host": HOST,
     "change_id": "chg_0000000000000000", "freeze_id": "frz_0000000000000000", "rule": "own-rule",
+    "provider": "own-provider", "identity_id": "idn_0000000000000000",
 }  # fmt: skip
 
 GUARDED = [

@@ -191,7 +191,15 @@ def approver(api) -> dict:
     return {"rule": "two-people"}
 
 
+def provider(api) -> dict:
+    """The provider of the rules' example."""
+    body = {"issuer": "https://login.example.com", "audiences": ["pinledger"]}
+    api.must("PUT", "/v1/access/identity-providers/company", body)
+    return {"rule": "release"}
+
+
 SCENES = {
+    "signIn": lambda api: {}, "setIdentityProvider": lambda api: {"provider": "company"}, "setSignInRule": provider, "linkIdentity": lambda api: {},
     "updateChange": change("new"), "proposeChange": change("draft"), "approveChange": change("new"), "rejectChange": change("new"),
     "withdrawChange": change("new"), "applyChange": change("new"), "reviewChange": change("new"),
     "setApprovalRule": approver, "addFreeze": lambda api: {},
@@ -225,6 +233,8 @@ SCENES = {
 # What the world around a new server decides: nothing is served, no time has passed, no receiver is there.
 REFUSED = {
     "updateChange example": (409, "change_content_stale"),
+    "signIn example": (401, "identity_token_invalid"),
+    "linkIdentity example": (404, "principal_unknown"),
     "approveChange example": (403, "approval_not_counted"),
     "reviewChange example": (409, "change_state"),
     "explain then": (404, "app_unknown"),

@@ -151,6 +151,10 @@ COMMANDS = {
     "approveChange": "change approve", "rejectChange": "change reject", "withdrawChange": "change withdraw",
     "applyChange": "change apply", "reviewChange": "change review",
     "listApprovalRules": "access rule list", "setApprovalRule": "access rule set", "removeApprovalRule": "access rule remove",
+    "listIdentityProviders": "access provider list", "setIdentityProvider": "access provider set",
+    "removeIdentityProvider": "access provider remove", "listSignInRules": "access sign-in list",
+    "setSignInRule": "access sign-in set", "removeSignInRule": "access sign-in remove", "listIdentities": "access identity list",
+    "linkIdentity": "access identity link", "unlinkIdentity": "access identity unlink",
     "listFreezes": "access freeze list", "addFreeze": "access freeze add", "removeFreeze": "access freeze remove",
     "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
@@ -165,12 +169,12 @@ COMMANDS = {
 }  # fmt: skip
 
 # Operations that several commands share, or whose command is named after one thing that they do.
-SHARED = {"updatePrincipal", "updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
+SHARED = {"signIn", "updatePrincipal", "updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
 
 # What other summaries begin with.
 VERBS = {
     "Check", "Delete", "Explain", "Export", "Fetch", "List", "Read", "Report", "Set", "Show", "Stream", "Subscribe", "Verify",
-    "Add", "Create", "Prove",
+    "Add", "Create", "Prove", "Sign",
 }  # fmt: skip
 
 

@@ -28,6 +28,33 @@ func network(_ text: String) -> IPNetwork {
     return network
 }
 
+/// An identity of ``company``.
+func identity(_ subject: String, of provider: IdentityProvider = company) -> Identity {
+    Identity(issuer: provider.issuer, subject: subject)
+}
+
+func issuer(_ text: String) -> Issuer {
+    guard let issuer = try? Issuer(text) else { preconditionFailure("\(text) is no issuer") }
+    return issuer
+}
+
+/// Where people sign in.
+let company = IdentityProvider(
+    name: roleName("company"), issuer: issuer("https://login.example.com/"), audiences: ["pinledger"],
+    algorithms: [.rs256, .edDSA], clientID: "pinledger-cli")
+
+/// A provider at which everyone can have identities.
+let github = IdentityProvider(
+    name: roleName("github"), issuer: issuer("https://token.actions.githubusercontent.com"), audiences: ["pins"])
+
+let developers = SignInRule(
+    name: roleName("developers"), provider: company.name, claims: ["groups": ["Entwicklung", "développement"]],
+    kind: .person, grants: [.everywhere(.editor)])
+
+let release = SignInRule(
+    name: roleName("release"), provider: github.name, claims: ["sub": ["repo:example/shop:*"], "ref_type": ["tag"]],
+    kind: .service, grants: [Grant(role: RoleName(.editor), apps: [.one(shop)])], sessionSeconds: 600)
+
 /// The examples of the stream `access` since there are roles, as ``examples`` has them.
 let accessExamples: [String: Entry] = {
     let end = Timestamp(microseconds: 1_770_000_000_250_000)
@@ -44,6 +71,10 @@ let accessExamples: [String: Entry] = {
     var pipeline = newToken(
         "tok_4", named: "build", digest: sha256([6]), until: end, [.everywhere(.viewer)], of: "prn_1")
     pipeline.terms?.kind = .pipeline
+    var session = newToken("tok_5", named: "session by company", digest: sha256([7]), until: end, nil, of: "prn_1")
+    session.terms?.kind = .session
+    session.terms?.origin = SessionOrigin(
+        identity: identity("248289761001"), rules: [RuleReference(name: roleName("developers"), revision: 4)])
     let events: [(String, AccessEvent)] = [
         ("TokenIssued.granted", .tokenIssued(token)), ("TokenIssued.own", .tokenIssued(own)),
         ("TokenIssued.calendar", .tokenIssued(feed)), ("TokenIssued.pipeline", .tokenIssued(pipeline)),
@@ -72,6 +103,14 @@ let accessExamples: [String: Entry] = {
         ("ApprovalRuleRemoved", .approvalRuleRemoved(roleName("two-people"))),
         ("FreezeSet", .freezeSet(Freeze(id: "frz_1", apps: [.all], from: noon, until: end))),
         ("FreezeRemoved", .freezeRemoved(id: "frz_1")),
+        ("IdentityProviderSet", .identityProviderSet(company)),
+        ("IdentityProviderSet.programs", .identityProviderSet(github)),
+        ("IdentityProviderRemoved", .identityProviderRemoved(roleName("company"))),
+        ("SignInRuleSet", .signInRuleSet(developers)), ("SignInRuleSet.service", .signInRuleSet(release)),
+        ("SignInRuleRemoved", .signInRuleRemoved(roleName("release"))),
+        ("IdentityLinked", .identityLinked(identity("248289761001"), principal: "prn_1")),
+        ("IdentityUnlinked", .identityUnlinked(id: identity("248289761001").id, principal: "prn_1")),
+        ("TokenIssued.session", .tokenIssued(session)),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     let ada = Origin(actor: Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1"))

@@ -182,11 +182,45 @@ struct RandomLedger {
         return AccessToken.Terms(
             kind: self.generator.pick(AccessToken.Kind.allCases),
             grants: principal == nil || self.flag() ? [self.grant()] : nil, principal: principal,
-            networks: self.flag() ? [network("10.0.0.0/8")] : [])
+            networks: self.flag() ? [network("10.0.0.0/8")] : [],
+            origin: self.flag()
+                ? nil
+                : SessionOrigin(
+                    identity: self.identity(), rules: [RuleReference(name: developers.name, revision: 3)]))
+    }
+
+    private mutating func provider() -> IdentityProvider { self.flag() ? company : github }
+
+    private mutating func identity() -> Identity {
+        Identity(issuer: self.provider().issuer, subject: self.generator.pick(["1", "2", "repo:example/shop:x"]))
+    }
+
+    private mutating func signInRule() -> SignInRule {
+        var rule = self.flag() ? developers : release
+        if self.flag() { rule.sessionSeconds = 300 }
+        return rule
+    }
+
+    private mutating func identityCommand() -> IdentityCommand {
+        switch Int.random(in: 0..<9, using: &self.generator) {
+        case 0, 1: .setProvider(self.provider())
+        case 2: .removeProvider(self.provider().name)
+        case 3: .setRule(self.signInRule())
+        case 4: .removeRule(self.signInRule().name)
+        case 5: .link(self.identity(), principal: self.key())
+        case 6: .unlink(id: self.identity().id)
+        default:
+            .signIn(
+                SignIn(
+                    provider: company.name, identity: self.identity(),
+                    claims: IdentityClaims(["groups": ["Entwicklung"]]), displayName: self.text(),
+                    tokenID: self.key(), digest: sha256(self.key().utf8)))
+        }
     }
 
     private mutating func accessCommand() -> AccessCommand {
-        switch Int.random(in: 0..<16, using: &self.generator) {
+        switch Int.random(in: 0..<18, using: &self.generator) {
+        case 16, 17: .identity(self.identityCommand())
         case 12: .setApprovalRule(self.rule())
         case 13: .removeApprovalRule(self.rule().name)
         case 14: .setFreeze(self.freeze())
@@ -205,7 +239,13 @@ struct RandomLedger {
     }
 
     private mutating func accessEvent() -> AccessEvent {
-        switch Int.random(in: 0..<15, using: &self.generator) {
+        switch Int.random(in: 0..<22, using: &self.generator) {
+        case 15: .identityProviderSet(self.provider())
+        case 16: .identityProviderRemoved(self.provider().name)
+        case 17, 18: .signInRuleSet(self.signInRule())
+        case 19: .signInRuleRemoved(self.signInRule().name)
+        case 20: .identityLinked(self.identity(), principal: self.key())
+        case 21: .identityUnlinked(id: self.identity().id, principal: self.key())
         case 11: .approvalRuleSet(self.rule())
         case 12: .approvalRuleRemoved(self.rule().name)
         case 13: .freezeSet(self.freeze())

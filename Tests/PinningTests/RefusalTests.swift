@@ -100,6 +100,18 @@ import Testing
         case .tooManyCommands: .tooManyCommands
         case .tooManyChanges: .tooManyChanges
         case .tooManyContributors: .tooManyContributors
+        case .identityProviderUnknown: .identityProviderUnknown
+        case .identityProviderFixed: .identityProviderFixed
+        case .identityProviderInUse: .identityProviderInUse
+        case .tooManyIdentityProviders: .tooManyIdentityProviders
+        case .signInRuleUnknown: .signInRuleUnknown
+        case .signInRuleTooOpen: .signInRuleTooOpen
+        case .tooManySignInRules: .tooManySignInRules
+        case .identityUnknown: .identityUnknown
+        case .identityTaken: .identityTaken
+        case .tooManyIdentities: .tooManyIdentities
+        case .signInDenied: .signInDenied
+        case .identityTokenUsed: .identityTokenUsed
         case .webhookExists: .webhookExists
         case .webhookUnknown: .webhookUnknown
         case .tooManyWebhooks: .tooManyWebhooks
@@ -147,6 +159,9 @@ import Testing
         case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
         case approvalsMissing, approverNotPerson, approvalOfOwnChange, proposerNotPrincipal
         case tooManyCommands, tooManyChanges, tooManyContributors
+        case identityProviderUnknown, identityProviderFixed, identityProviderInUse, tooManyIdentityProviders
+        case signInRuleUnknown, signInRuleTooOpen, tooManySignInRules, identityUnknown, identityTaken
+        case tooManyIdentities, signInDenied, identityTokenUsed
         case webhookExists, webhookUnknown, tooManyWebhooks
         case epochNotAhead, raiseOutOfRange, featureLevelPassed, featureLevelUnknown, featureLevelTooLow
         case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
@@ -254,6 +269,12 @@ import Testing
             let refusal = try #require(
                 try self.refusal(of: .access(command), after: commands.map { .access($0) }, in: context()), "\(command)"
             )
+            seen.insert(self.name(refusal))
+        }
+        for (commands, command) in SignInTests.refused {
+            let refusal = try #require(
+                try self.refusal(
+                    of: .access(.identity(command)), after: commands.map { .access($0) }, in: context()), "\(command)")
             seen.insert(self.name(refusal))
         }
         for refusal in try ChangeWorld.refusals() { seen.insert(self.name(refusal)) }

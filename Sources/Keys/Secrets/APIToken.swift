@@ -112,6 +112,11 @@ package struct TokenID: Hashable, Sendable, CustomStringConvertible {
         TokenID(text: "tok_" + Random.base62(16))
     }
 
+    /// The id that follows from a digest of at least 8 bytes, of which 64 bits count.
+    package static func following(from digest: [UInt8]) -> TokenID {
+        TokenID(text: "tok_" + Hex.encode(digest.prefix(8)))
+    }
+
     /// Reads an id; `nil` for anything but `tok_` and 16 base62 characters.
     package init?(_ text: String) {
         guard text.utf8.count == 20, text.hasPrefix("tok_"),

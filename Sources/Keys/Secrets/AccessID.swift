@@ -6,6 +6,7 @@ package enum AccessID: String, Sendable {
     case grant = "grt_"
     case change = "chg_"
     case freeze = "frz_"
+    case identity = "idn_"
 
     private static let length = 16
 

@@ -218,6 +218,10 @@ extension Problem {
             .changeNeedsNoReview, .approvalsMissing, .approverNotPerson, .approvalOfOwnChange, .proposerNotPrincipal,
             .tooManyCommands, .tooManyChanges, .tooManyContributors:
             self.init(change: refusal)
+        case .identityProviderUnknown, .identityProviderFixed, .identityProviderInUse, .tooManyIdentityProviders,
+            .signInRuleUnknown, .signInRuleTooOpen, .tooManySignInRules, .identityUnknown, .identityTaken,
+            .tooManyIdentities, .signInDenied, .identityTokenUsed:
+            self.init(signIn: refusal)
         case .webhookExists(let id): self.init(.webhookExists, "The webhook \(id) already exists.")
         case .webhookUnknown(let id): self.init(.webhookUnknown, "The webhook \(id) does not exist.")
         case .logOpen(let origin): self.init(.logExists, "The log is open already, under the name \(origin).")

@@ -24,6 +24,10 @@ enum ProblemType: String, CaseIterable, Sendable {
     case tokenInvalid = "token_invalid"
     case permissionDenied = "permission_denied"
     case grantTooWide = "grant_too_wide"
+    case identityTokenInvalid = "identity_token_invalid"
+    case identityTokenUsed = "identity_token_used"
+    case signInDenied = "sign_in_denied"
+    case identityProviderUnavailable = "identity_provider_unavailable"
     case signatureInvalid = "signature_invalid"
 
     // Concurrency
@@ -99,6 +103,13 @@ enum ProblemType: String, CaseIterable, Sendable {
     case approversMissing = "approvers_missing"
     case approvalNotCounted = "approval_not_counted"
     case approvalRuleUnknown = "approval_rule_unknown"
+    case identityProviderUnknown = "identity_provider_unknown"
+    case identityProviderFixed = "identity_provider_fixed"
+    case identityProviderInUse = "identity_provider_in_use"
+    case signInRuleUnknown = "sign_in_rule_unknown"
+    case signInRuleTooOpen = "sign_in_rule_too_open"
+    case identityUnknown = "identity_unknown"
+    case identityTaken = "identity_taken"
     case freezeExists = "freeze_exists"
     case freezeUnknown = "freeze_unknown"
     case frozen = "frozen"
@@ -476,6 +487,52 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .forbidden, "Your approval would not count",
                 "Ask another person: who wrote a part of a change does not approve it. Use a token that belongs to you as a person (`pinledger token create NAME --principal ID`)."
+            )
+        case .identityTokenInvalid:
+            (
+                .unauthorized, "The identity token is not accepted",
+                "Get a new identity token from the provider, for this server's audience, and sign in at once. If that does not help, compare the token's claims with `pinledger access provider list`."
+            )
+        case .identityTokenUsed:
+            (.conflict, "The identity token was used already", "Get a new identity token: each gives one session.")
+        case .signInDenied:
+            (
+                .forbidden, "No rule admits you",
+                "Ask who manages access to compare your token's claims with the sign-in rules (`pinledger access sign-in list`), which are matched to the character."
+            )
+        case .identityProviderUnavailable:
+            (
+                .serviceUnavailable, "The identity provider's keys cannot be had",
+                "Try again in a minute. `pinledger access provider list` says why. Until then, an API token works."
+            )
+        case .identityProviderUnknown:
+            (
+                .notFound, "Identity provider not found",
+                "List the identity providers with `pinledger access provider list`."
+            )
+        case .identityProviderFixed:
+            (
+                .conflict, "The issuer cannot be changed",
+                "Add the new issuer under another name, with rules of its own, and remove this one."
+            )
+        case .identityProviderInUse:
+            (
+                .conflict, "The identity provider is in use",
+                "Remove its sign-in rules first (`pinledger access sign-in remove NAME`)."
+            )
+        case .signInRuleUnknown:
+            (.notFound, "Sign-in rule not found", "List the rules with `pinledger access sign-in list`.")
+        case .signInRuleTooOpen:
+            (
+                .unprocessableContent, "The rule would admit strangers",
+                "Add a claim that says whose identities it admits, such as sub, repository_owner_id, namespace_id or hd."
+            )
+        case .identityUnknown:
+            (.notFound, "Identity not found", "List the identities with `pinledger access identity list`.")
+        case .identityTaken:
+            (
+                .conflict, "The identity is another principal's",
+                "Unlink it there first (`pinledger access identity unlink ID`)."
             )
         case .approvalRuleUnknown:
             (.notFound, "Approval rule not found", "List the rules with `pinledger access rule list`.")

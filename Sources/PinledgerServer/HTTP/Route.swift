@@ -83,6 +83,8 @@ struct Route: Sendable {
                 && [.readAccess, .readKeys, .readHistory, .readWebhooks, .readLog, .readAudit].contains(permission)
         }
     }
+    /// Whether the ledger is told of requests without a token that it refuses.
+    let isAudited: Bool
     /// Whether it is answered while the node still reads the ledger.
     let needsNoLedger: Bool
     /// Whether the last parameter of its path takes all segments that follow, with the slashes between them.
@@ -101,7 +103,8 @@ struct Route: Sendable {
     init(
         _ operationID: String, _ method: HTTPRequest.Method, _ path: String, surface: Surface = .admin,
         access: Access, acceptsPassword: Bool = false, isPrepared: Bool = false,
-        isCostly: Bool = false, needsNoLedger: Bool = false, takesRest: Bool = false, query: [String] = [],
+        isCostly: Bool = false, isAudited: Bool = false, needsNoLedger: Bool = false, takesRest: Bool = false,
+        query: [String] = [],
         isForeign: Bool = false,
         bodyLimit: Int = 64 * 1024,
         subtree: Subtree? = nil,
@@ -115,6 +118,7 @@ struct Route: Sendable {
         self.acceptsPassword = acceptsPassword
         self.isPrepared = isPrepared
         self.isCostly = isCostly
+        self.isAudited = isAudited
         self.needsNoLedger = needsNoLedger
         self.takesRest = takesRest
         self.query = query

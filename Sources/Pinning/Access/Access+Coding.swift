@@ -23,12 +23,13 @@ extension AccessEvent {
             EventField(optional: "grants", .list(of: .grant, atMost: AccessToken.Terms.grantLimit)),
             EventField<AccessToken.Kind>("kind", .word), name,
             EventField("networks", .list(of: .network, atMost: AccessToken.Terms.networkLimit)),
-            EventField(optional: "principal_id", .text), digest, tokenID
-        ) { (end, grants, kind, name, networks, principal, digest, id) throws(JSONDefect) in
+            EventField(optional: "principal_id", .text), digest, EventField(optional: "sign_in", .origin), tokenID
+        ) { (end, grants, kind, name, networks, principal, digest, origin, id) throws(JSONDefect) in
             guard grants != nil || principal != nil else {
                 throw JSONDefect(pointer: JSONPointer(), message: "has neither grants nor principal_id")
             }
-            let terms = AccessToken.Terms(kind: kind, grants: grants, principal: principal, networks: networks)
+            let terms = AccessToken.Terms(
+                kind: kind, grants: grants, principal: principal, networks: networks, origin: origin)
             return .access(.tokenIssued(NewToken(id: id, name: name, digest: digest, expiresAt: end, terms: terms)))
         }
         static let tokenRevoked = EventDeclaration("TokenRevoked", .token, tokenID) { .access(.tokenRevoked(id: $0)) }
@@ -82,7 +83,41 @@ extension AccessEvent {
             .access(.freezeRemoved(id: $0))
         }
 
+        static let identityProviderSet = EventDeclaration(
+            "IdentityProviderSet", .access,
+            EventField(
+                all: { (m) throws(JSONDefect) in
+                    let name = try m.required("provider").parse(RoleName.init(_:))
+                    return try IdentityProvider(&m, name: name)
+                }, \.members)
+        ) { .access(.identityProviderSet($0)) }
+        static let identityProviderRemoved = EventDeclaration(
+            "IdentityProviderRemoved", .access,
+            EventField("provider", MemberValue<RoleName>.parsed(RoleName.init(_:), \.text))
+        ) { .access(.identityProviderRemoved($0)) }
+        static let signInRuleSet = EventDeclaration(
+            "SignInRuleSet", .access,
+            EventField(
+                all: { (m) throws(JSONDefect) in
+                    let name = try m.required("rule").parse(RoleName.init(_:))
+                    return try SignInRule(&m, name: name)
+                }, \.members)
+        ) { .access(.signInRuleSet($0)) }
+        static let signInRuleRemoved = EventDeclaration(
+            "SignInRuleRemoved", .access, EventField("rule", MemberValue<RoleName>.parsed(RoleName.init(_:), \.text))
+        ) { .access(.signInRuleRemoved($0)) }
+        static let identityLinked = EventDeclaration(
+            "IdentityLinked", .access,
+            EventField(
+                all: { (m) throws(JSONDefect) in try LinkedIdentity(&m) }, \.members)
+        ) { .access(.identityLinked($0.identity, principal: $0.principal)) }
+        static let identityUnlinked = EventDeclaration(
+            "IdentityUnlinked", .access, EventField("identity_id", .text), principalID
+        ) { .access(.identityUnlinked(id: $0, principal: $1)) }
+
         static let all: [any DeclaredEvent] = [
+            identityProviderSet, identityProviderRemoved, signInRuleSet, signInRuleRemoved, identityLinked,
+            identityUnlinked,
             approvalRuleSet, approvalRuleRemoved, freezeSet, freezeRemoved,
             unscopedTokenIssued, tokenIssued, tokenRevoked, roleDefined, roleRemoved, principalAdded, principalRenamed,
             principalSuspended, principalReinstated, roleGranted, grantRevoked,
@@ -98,7 +133,7 @@ extension AccessEvent {
             }
             return visitor.visit(
                 Declared.tokenIssued, token.expiresAt, terms.grants, terms.kind, token.name, terms.networks,
-                terms.principal, token.digest, token.id)
+                terms.principal, token.digest, terms.origin, token.id)
         case .tokenRevoked(let id): return visitor.visit(Declared.tokenRevoked, id)
         case .roleDefined(let name, let permissions):
             return visitor.visit(
@@ -116,6 +151,14 @@ extension AccessEvent {
         case .approvalRuleRemoved(let name): return visitor.visit(Declared.approvalRuleRemoved, name)
         case .freezeSet(let freeze): return visitor.visit(Declared.freezeSet, freeze)
         case .freezeRemoved(let id): return visitor.visit(Declared.freezeRemoved, id)
+        case .identityProviderSet(let provider): return visitor.visit(Declared.identityProviderSet, provider)
+        case .identityProviderRemoved(let name): return visitor.visit(Declared.identityProviderRemoved, name)
+        case .signInRuleSet(let rule): return visitor.visit(Declared.signInRuleSet, rule)
+        case .signInRuleRemoved(let name): return visitor.visit(Declared.signInRuleRemoved, name)
+        case .identityLinked(let identity, let principal):
+            return visitor.visit(
+                Declared.identityLinked, LinkedIdentity(identity: identity, principal: principal))
+        case .identityUnlinked(let id, let principal): return visitor.visit(Declared.identityUnlinked, id, principal)
         }
     }
 }
@@ -126,6 +169,12 @@ extension MemberValue<Grant> {
 
 extension MemberValue<AppPattern> {
     fileprivate static var apps: Self { .parsed(AppPattern.init(_:), \.description) }
+}
+
+extension MemberValue<SessionOrigin> {
+    fileprivate static var origin: Self {
+        Self({ (field) throws(JSONDefect) in try SessionOrigin(field) }, \.json)
+    }
 }
 
 extension MemberValue<IPNetwork> {
@@ -163,6 +212,19 @@ extension Access {
                         .map { ($0.key.text, $0.value.json) })),
             "freezes": .object(
                 self.freezes.filter { other == nil || other?.freezes[$0.key] != $0.value }.mapValues(\.json)),
+            "identity_providers": .object(
+                Dictionary(
+                    uniqueKeysWithValues: self.identityProviders
+                        .filter { other == nil || other?.identityProviders[$0.key] != $0.value }
+                        .map { ($0.key.text, $0.value.json) })),
+            "sign_in_rules": .object(
+                Dictionary(
+                    uniqueKeysWithValues: self.signInRules
+                        .filter { other == nil || other?.signInRules[$0.key]?.members != $0.value.members }
+                        .map { ($0.key.text, $0.value.json) })),
+            "identities": .object(
+                self.identities.filter { other == nil || other?.identities[$0.key] != $0.value }
+                    .mapValues { .object($0.members) }),
         ]
     }
 }
@@ -175,15 +237,20 @@ extension AccessToken.Terms {
             "kind": .string(self.kind.rawValue),
             "networks": .array(self.networks.map { .string($0.description) }),
             "principal_id": self.principal.map { .string($0) },
+            "sign_in": self.origin?.json,
         ])
     }
 
-    /// Reads terms as ``json`` writes them, and as a request states them.
+    /// Reads terms as ``json`` writes them.
     package init(_ field: JSONField) throws(JSONDefect) {
-        self = try field.object { (members) throws(JSONDefect) in try AccessToken.Terms(&members) }
+        self = try field.object { (members) throws(JSONDefect) in
+            var terms = try AccessToken.Terms(&members)
+            terms.origin = try members.optional("sign_in").mapped(SessionOrigin.init(_:))
+            return terms
+        }
     }
 
-    /// Takes the members of terms, and leaves others.
+    /// Takes the members of terms that a request states, and leaves others.
     package init(_ members: inout JSONMembers) throws(JSONDefect) {
         self.kind = try members.optional("kind")?.oneOf(AccessToken.Kind.self) ?? .general
         self.grants = try members.optional("grants").mapped { (field) throws(JSONDefect) in

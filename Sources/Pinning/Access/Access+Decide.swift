@@ -102,6 +102,7 @@ extension Access {
             }
             try self.checkMayManage(freeze.apps, in: context)
             return [.freezeRemoved(id: id)]
+        case .identity(let command): return try self.decide(command, in: context)
         }
     }
 
@@ -139,6 +140,7 @@ extension Access {
             grants.contains { $0.role == role && !$0.hasEnded(at: now) }
         }
         return self.approvalRules.values.contains { $0.roles.contains(role) }
+            || self.signInRules.values.contains { has($0.grants) }
             || self.principals.values.contains { has($0.grants.values) }
             || self.tokens.values.contains { $0.isValid(at: now) && has($0.terms?.grants ?? []) }
     }
@@ -146,7 +148,7 @@ extension Access {
     // MARK: Grants
 
     /// Refuses a grant of an unknown role, one that has ended, and one that gives more than who gives it has.
-    private func check(_ grant: Grant, in context: DecisionContext) throws(Refusal) {
+    func check(_ grant: Grant, in context: DecisionContext) throws(Refusal) {
         guard self.has(grant.role) else { throw .roleUnknown(grant.role) }
         if let end = grant.expiresAt, end <= context.now { throw .expiryNotAhead(end) }
         try self.checkMayGive(grant, in: context)
@@ -162,7 +164,8 @@ extension Access {
 
     private func check(_ token: NewToken, in context: DecisionContext) throws(Refusal) {
         // Without terms, or with terms that say nothing, it could be taken for one that may do everything.
-        guard let terms = token.terms, terms.grants != nil || terms.principal != nil, terms.grants?.isEmpty != true
+        guard let terms = token.terms, terms.grants != nil || terms.principal != nil, terms.grants?.isEmpty != true,
+            terms.kind != .session, terms.origin == nil
         else {
             throw .grantTooWide(.everywhere(.admin))
         }
@@ -193,7 +196,7 @@ extension Access {
         let valid = self.tokens.values.lazy.filter { $0.isValid(at: now) }
         let (limit, count) =
             if let principal = terms.principal {
-                (Principal.tokenLimit, valid.count { $0.terms?.principal == principal })
+                (Principal.tokenLimit, valid.count { $0.terms?.principal == principal && $0.kind != .session })
             } else if terms.kind == .calendar {
                 (Self.feedLimit, valid.count { $0.kind == .calendar && self.apps(of: $0) == terms.grants?.first?.apps })
             } else {
@@ -245,7 +248,18 @@ extension Access {
             var permissions = self.permissions(of: grant.role)
             if !isOwn { permissions.insert(.manageAccess) }
             try self.checkMayGive(grant, until: end, permissions, in: context)
+            // Nothing that rules give to its identity outlasts a session.
+            guard maker?.origin == nil || !isOwn || self.owns(terms.principal, grant, permissions, at: context.now)
+            else {
+                throw .grantTooWide(grant)
+            }
         }
+    }
+
+    /// Whether a principal's own grants give as much as a grant.
+    private func owns(_ id: String?, _ grant: Grant, _ permissions: Set<Permission>, at now: Timestamp) -> Bool {
+        let grants = id.flatMap { self.principals[$0] }.map { Array($0.grants.values) } ?? []
+        return Rights(limits: [self.parts(of: grants, at: now)]).cover(grant, permissions)
     }
 
     /// Refuses a token's grant that gives permissions which who gives them does not have on its apps, for as long.

@@ -31,6 +31,13 @@ extension Access {
                 out.add(pair.key)
                 out.add(json: pair.value.json)
             }
+            out.add(principal.lastSignIn) { out, last in
+                out.add(each: last.rules) { out, rule in
+                    out.add(rule.name.text)
+                    out.add(rule.revision)
+                }
+                out.add(last.time)
+            }
         }
         out.add(each: self.principalByGrant.sorted { $0.key < $1.key }) { out, pair in
             out.add(pair.key)
@@ -38,6 +45,14 @@ extension Access {
         }
         out.add(each: self.approvalRules.values.sorted { $0.name < $1.name }) { $0.add(json: $1.json) }
         out.add(each: self.freezes.values.sorted { $0.id < $1.id }) { $0.add(json: $1.json) }
+        out.add(each: self.identityProviders.values.sorted { $0.name < $1.name }) { $0.add(json: $1.json) }
+        out.add(each: self.signInRules.values.sorted { $0.name < $1.name }) { out, rule in
+            out.add(json: rule.json)
+            out.add(rule.revision)
+        }
+        out.add(each: self.identities.sorted { $0.key < $1.key }) { $0.add(json: $1.value.json) }
+        out.add(self.sessionCount)
+        out.add(self.sessionsToPrune)
     }
 
     init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -71,6 +86,12 @@ extension Access {
                 (try r.text(), try r.json { (field) throws(JSONDefect) in try Grant(field) })
             }
             for (id, grant) in grants { principal.grants[id] = grant }
+            principal.lastSignIn = try r.optional { (r) throws(SnapshotDefect) in
+                let rules = try r.each { (r) throws(SnapshotDefect) in
+                    RuleReference(name: try r.parsed(RoleName.init(_:)), revision: try r.number())
+                }
+                return Principal.LastSignIn(rules: rules, time: try r.time())
+            }
             return principal
         }
         for principal in principals { self.principals[principal.id] = principal }
@@ -84,5 +105,23 @@ extension Access {
             try r.json { (field) throws(JSONDefect) in try Freeze(field) }
         }
         for freeze in freezes { self.freezes[freeze.id] = freeze }
+        let providers = try reader.each { (r) throws(SnapshotDefect) in
+            try r.json { (field) throws(JSONDefect) in try IdentityProvider(field) }
+        }
+        for provider in providers { self.identityProviders[provider.name] = provider }
+        let signInRules = try reader.each { (r) throws(SnapshotDefect) in
+            var rule = try r.json { (field) throws(JSONDefect) in try SignInRule(field) }
+            rule.revision = try r.number()
+            return rule
+        }
+        for rule in signInRules { self.signInRules[rule.name] = rule }
+        let identities = try reader.each { (r) throws(SnapshotDefect) in
+            try r.json { (field) throws(JSONDefect) in
+                try field.object { (m) throws(JSONDefect) in try LinkedIdentity(&m) }
+            }
+        }
+        for linked in identities { self.identities[linked.identity.id] = linked }
+        self.sessionCount = try reader.number()
+        self.sessionsToPrune = try reader.number()
     }
 }

@@ -4,7 +4,7 @@ package import PinWire
 package struct Access: Hashable, Sendable {
     /// The number of events in the stream.
     package var version: Int64 = 0
-    /// All API tokens ever issued.
+    /// All API tokens ever issued, but for sessions that ended long ago.
     package var tokens: [String: AccessToken] = [:]
     /// Token id by digest.
     package var idByDigest: [[UInt8]: String] = [:]
@@ -16,6 +16,13 @@ package struct Access: Hashable, Sendable {
     package var approvalRules: [RoleName: ApprovalRule] = [:]
     /// By their ids; those that are over are left out when another is set.
     package var freezes: [String: Freeze] = [:]
+
+    package var identityProviders: [RoleName: IdentityProvider] = [:]
+    package var signInRules: [RoleName: SignInRule] = [:]
+    /// By their ids.
+    package var identities: [String: LinkedIdentity] = [:]
+    /// Sessions among the tokens, and how many there are to be before those that ended are looked for.
+    var (sessionCount, sessionsToPrune): (Int64, Int64) = (0, 256)
 
     /// The longest life of a token: a year.
     package static let longestSeconds: Int64 = 366 * 86_400
@@ -36,6 +43,7 @@ package struct Access: Hashable, Sendable {
                 id: token.id, name: token.name, digest: token.digest, createdAt: time, expiresAt: token.expiresAt,
                 terms: token.terms)
             self.idByDigest[token.digest] = token.id
+            if let origin = token.terms?.origin { self.begin(token, origin, at: time) }
         case .tokenRevoked(let id): self.tokens[id]?.revokedAt = time
         case .roleDefined(let name, let permissions): self.roles[name] = permissions
         case .roleRemoved(let name): self.roles[name] = nil
@@ -58,6 +66,15 @@ package struct Access: Hashable, Sendable {
             self.freezes = self.freezes.filter { time < $0.value.until }
             self.freezes[freeze.id] = freeze
         case .freezeRemoved(let id): self.freezes[id] = nil
+        case .identityProviderSet(let provider): self.identityProviders[provider.name] = provider
+        case .identityProviderRemoved(let name): self.identityProviders[name] = nil
+        case .signInRuleSet(var rule):
+            rule.revision = self.version
+            self.signInRules[rule.name] = rule
+        case .signInRuleRemoved(let name): self.signInRules[name] = nil
+        case .identityLinked(let identity, let principal):
+            self.identities[identity.id] = LinkedIdentity(identity: identity, principal: principal)
+        case .identityUnlinked(let id, _): self.identities[id] = nil
         }
     }
 
@@ -88,7 +105,9 @@ package struct Access: Hashable, Sendable {
         if let grants = terms.grants { limits.append(self.parts(of: grants, at: now)) }
         if let id = terms.principal {
             guard let principal = self.principals[id], principal.suspendedAt == nil else { return .nothing }
-            limits.append(self.parts(of: principal.grants.values, at: now))
+            // Identities' rights are those of the rules that admitted them, and the principal's own; of further tokens only the latter.
+            let grants = Array(principal.grants.values) + self.grants(of: terms.origin?.rules ?? [])
+            limits.append(self.parts(of: grants, at: now))
         }
         return limits.isEmpty ? .nothing : Rights(limits: limits)
     }
@@ -111,8 +130,8 @@ package struct Access: Hashable, Sendable {
     /// The apps on which a token opens anything; all where that is nothing, so that only who sees everything sees it.
     package func apps(of token: AccessToken) -> [AppPattern] {
         guard let terms = token.terms else { return token.feed.map { [.one($0)] } ?? [.all] }
-        let grants =
-            terms.grants ?? terms.principal.flatMap { self.principals[$0] }.map { Array($0.grants.values) } ?? []
+        let own = terms.principal.flatMap { self.principals[$0] }.map { Array($0.grants.values) } ?? []
+        let grants = terms.grants ?? own + self.grants(of: terms.origin?.rules ?? [])
         return grants.isEmpty ? [.all] : grants.flatMap(\.apps)
     }
 }
@@ -153,6 +172,12 @@ package enum AccessEvent: Hashable, Sendable {
     case approvalRuleRemoved(RoleName)
     case freezeSet(Freeze)
     case freezeRemoved(id: String)
+    case identityProviderSet(IdentityProvider)
+    case identityProviderRemoved(RoleName)
+    case signInRuleSet(SignInRule)
+    case signInRuleRemoved(RoleName)
+    case identityLinked(Identity, principal: String)
+    case identityUnlinked(id: String, principal: String)
 }
 
 /// A command about who may do what.
@@ -174,4 +199,5 @@ package enum AccessCommand: Hashable, Sendable {
     case removeApprovalRule(RoleName)
     case setFreeze(Freeze)
     case removeFreeze(id: String)
+    case identity(IdentityCommand)
 }

@@ -11,6 +11,8 @@ package struct AccessToken: Hashable, Sendable {
         case pipeline
         /// In the address of an app's calendar feed; it opens no other operation.
         case calendar
+        /// What a sign-in gives: for a short time, what rules say of its identity.
+        case session
     }
 
     /// What a token may do. Tokens from before there were roles have no terms: they may do everything.
@@ -22,12 +24,18 @@ package struct AccessToken: Hashable, Sendable {
         package var principal: String?
         /// The networks from which it is accepted; none for all.
         package var networks: [IPNetwork]
+        /// The sign-in that a session comes from; nil for other tokens.
+        package var origin: SessionOrigin?
 
-        package init(kind: Kind, grants: [Grant]?, principal: String? = nil, networks: [IPNetwork] = []) {
+        package init(
+            kind: Kind, grants: [Grant]?, principal: String? = nil, networks: [IPNetwork] = [],
+            origin: SessionOrigin? = nil
+        ) {
             self.kind = kind
             self.grants = grants
             self.principal = principal
             self.networks = networks
+            self.origin = origin
         }
 
         package static let grantLimit = 50
@@ -99,6 +107,7 @@ package struct AccessToken: Hashable, Sendable {
             "networks": self.terms.flatMap { terms in
                 terms.networks.isEmpty ? nil : .array(terms.networks.map { .string($0.description) })
             },
+            "sign_in": self.terms?.origin?.json,
             "unscoped": .bool(self.isUnscoped),
             "created_at": .string(self.createdAt.rfc3339),
             "expires_at": .string(self.expiresAt.rfc3339),

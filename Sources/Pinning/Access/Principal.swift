@@ -17,6 +17,14 @@ package struct Principal: Hashable, Sendable {
     package var suspendedAt: Timestamp?
     /// By their ids.
     package var grants: [String: Grant] = [:]
+    /// Nil for one that never signed in with an identity.
+    var lastSignIn: LastSignIn?
+
+    /// The rules that admitted it, and when.
+    struct LastSignIn: Hashable, Sendable {
+        var rules: [RuleReference]
+        var time: Timestamp
+    }
 
     package init(id: String, kind: Kind, name: String, createdAt: Timestamp) {
         self.id = id

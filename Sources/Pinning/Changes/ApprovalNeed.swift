@@ -48,17 +48,17 @@ extension Access {
         guard let principal = self.principals[id], principal.kind == .person, principal.suspendedAt == nil else {
             return false
         }
-        let rights = self.rights(ofPrincipal: id, at: now)
+        let (rights, grants) = (self.rights(ofPrincipal: id, at: now), self.grants(of: principal, at: now))
         return need.reaches.allSatisfy { reach in
             rights.allows(.approveChanges, at: reach)
-                && (need.rule.roles.isEmpty || principal.holds(need.rule.roles, at: reach, now))
+                && (need.rule.roles.isEmpty || grants.holds(need.rule.roles, at: reach, now))
         }
     }
 
     /// What a principal may do with all of its grants; nothing where it is unknown or suspended.
     package func rights(ofPrincipal id: String, at now: Timestamp) -> Rights {
         guard let principal = self.principals[id], principal.suspendedAt == nil else { return .nothing }
-        return Rights(limits: [self.parts(of: principal.grants.values, at: now)])
+        return Rights(limits: [self.parts(of: self.grants(of: principal, at: now), at: now)])
     }
 
     /// The freeze that stands against some uses, the one that ends last; nil for none.
@@ -68,10 +68,10 @@ extension Access {
     }
 }
 
-extension Principal {
-    /// Whether one of its grants gives one of some roles there.
+extension [Grant] {
+    /// Whether one of them gives one of some roles there.
     fileprivate func holds(_ roles: [RoleName], at reach: PermissionReach, _ now: Timestamp) -> Bool {
-        self.grants.values.contains { grant in
+        self.contains { grant in
             guard roles.contains(grant.role), !grant.hasEnded(at: now) else { return false }
             return switch reach {
             case .app(let app): grant.apps.contains { $0.contains(app) }

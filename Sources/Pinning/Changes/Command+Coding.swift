@@ -26,6 +26,7 @@ extension Command {
         case .fleet: true
         case .keys(.create): false
         case .keys: true
+        case .access(.identity(.signIn)): false
         case .access: true
         case .watch, .telemetryKey, .publication, .webhooks, .log, .change, .audit: false
         }
@@ -145,6 +146,18 @@ extension AccessCommand {
         case .removeApprovalRule(let name): ["command": "remove_approval_rule", "rule": .string(name.text)]
         case .setFreeze(let freeze): ["command": "set_freeze", "freeze": freeze.json]
         case .removeFreeze(let id): ["command": "remove_freeze", "freeze_id": .string(id)]
+        case .identity(.setProvider(let provider)): ["command": "set_identity_provider", "provider": provider.json]
+        case .identity(.removeProvider(let name)):
+            ["command": "remove_identity_provider", "provider": .string(name.text)]
+        case .identity(.setRule(let rule)): ["command": "set_sign_in_rule", "rule": rule.json]
+        case .identity(.removeRule(let name)): ["command": "remove_sign_in_rule", "rule": .string(name.text)]
+        case .identity(.link(let identity, let principal)):
+            [
+                "command": "link_identity",
+                "identity": LinkedIdentity(identity: identity, principal: principal).json,
+            ]
+        case .identity(.unlink(let id)): ["command": "unlink_identity", "identity_id": .string(id)]
+        case .identity(.signIn): [:]
         }
     }
 
@@ -184,6 +197,19 @@ extension AccessCommand {
         case "remove_approval_rule":
             self = .removeApprovalRule(try m.required("rule").parse(RoleName.init(_:)))
         case "set_freeze": self = .setFreeze(try Freeze(try m.required("freeze")))
+        case "set_identity_provider":
+            self = .identity(.setProvider(try IdentityProvider(try m.required("provider"))))
+        case "remove_identity_provider":
+            self = .identity(.removeProvider(try m.required("provider").parse(RoleName.init(_:))))
+        case "set_sign_in_rule": self = .identity(.setRule(try SignInRule(try m.required("rule"))))
+        case "remove_sign_in_rule":
+            self = .identity(.removeRule(try m.required("rule").parse(RoleName.init(_:))))
+        case "link_identity":
+            self = try m.required("identity").object { (m) throws(JSONDefect) in
+                let linked = try LinkedIdentity(&m)
+                return .identity(.link(linked.identity, principal: linked.principal))
+            }
+        case "unlink_identity": self = .identity(.unlink(id: try m.required("identity_id").string()))
         case "remove_freeze": self = .removeFreeze(id: try m.required("freeze_id").string())
         default: throw name.defect("is not a command for access")
         }

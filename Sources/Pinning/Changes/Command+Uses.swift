@@ -64,6 +64,9 @@ extension DecisionContext {
             return [PermissionUse(.manageApprovals, .apps(access.approvalRules[name]?.apps ?? [.all]))]
         case .removeFreeze(let id):
             return [PermissionUse(.manageApprovals, .apps(access.freezes[id]?.apps ?? [.all]))]
+        case .identity(.setProvider), .identity(.setRule), .identity(.link):
+            return [PermissionUse(.manageAccess, .everywhere)]
+        case .identity(.removeProvider), .identity(.removeRule), .identity(.unlink), .identity(.signIn): return []
         case .revokeToken, .revokeGrant, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .setFreeze:
             return []
         }

@@ -122,7 +122,7 @@ extension LedgerState {
             case .setApprovalRule, .removeApprovalRule, .setFreeze, .removeFreeze:
                 try context.requireSomewhere(.manageApprovals)
             case .defineRole, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .reinstatePrincipal,
-                .grantRole, .revokeGrant:
+                .grantRole, .revokeGrant, .identity:
                 try context.requireSomewhere(.manageAccess)
             }
         }
@@ -232,7 +232,7 @@ extension Command {
         case .setApprovalRule(let rule): return .apps(rule.apps)
         case .setFreeze(let freeze): return .apps(freeze.apps)
         case .revokeToken, .defineRole, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal,
-            .reinstatePrincipal, .revokeGrant, .removeApprovalRule, .removeFreeze:
+            .reinstatePrincipal, .revokeGrant, .removeApprovalRule, .removeFreeze, .identity:
             return .everywhere
         }
     }

@@ -31,6 +31,9 @@ package struct LostChanges: Hashable, Sendable {
         case logKey(String)
         case approvalRule(RoleName)
         case freeze(String)
+        case identityProvider(RoleName)
+        case signInRule(RoleName)
+        case identity(String)
         case change(String)
     }
 
@@ -73,6 +76,12 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.approvalRuleRemoved(let name))): .approvalRule(name)
         case (_, .access(.freezeSet(let freeze))): .freeze(freeze.id)
         case (_, .access(.freezeRemoved(let id))): .freeze(id)
+        case (_, .access(.identityProviderSet(let provider))): .identityProvider(provider.name)
+        case (_, .access(.identityProviderRemoved(let name))): .identityProvider(name)
+        case (_, .access(.signInRuleSet(let rule))): .signInRule(rule.name)
+        case (_, .access(.signInRuleRemoved(let name))): .signInRule(name)
+        case (_, .access(.identityLinked(let identity, _))): .identity(identity.id)
+        case (_, .access(.identityUnlinked(let id, _))): .identity(id)
         case (_, .changes(.rejected(let id, _))), (_, .changes(.withdrawn(let id, _))),
             (_, .changes(.applied(let id, _, _, _))):
             .change(id)
@@ -130,6 +139,22 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.approvalRuleRemoved(let name))):
             return state.access.approvalRules[name] == nil ? .nothing : .revived
         case (_, .access(.freezeRemoved(let id))): return state.access.freezes[id] == nil ? .nothing : .revived
+        case (_, .access(.identityProviderSet(let provider))):
+            // What it took from the provider is there again.
+            guard let present = state.access.identityProviders[provider.name], present != provider else {
+                return .nothing
+            }
+            return present.issuer == provider.issuer ? .repeated(.access(.identity(.setProvider(provider)))) : .revived
+        case (_, .access(.identityProviderRemoved(let name))):
+            return state.access.identityProviders[name] == nil ? .nothing : .revived
+        case (_, .access(.signInRuleSet(let rule))):
+            guard let present = state.access.signInRules[rule.name], present.json != rule.json else { return .nothing }
+            return .repeated(.access(.identity(.setRule(rule))))
+        case (_, .access(.signInRuleRemoved(let name))):
+            return state.access.signInRules[name] == nil
+                ? .nothing : .repeated(.access(.identity(.removeRule(name))))
+        case (_, .access(.identityUnlinked(let id, _))):
+            return state.access.identities[id] == nil ? .nothing : .repeated(.access(.identity(.unlink(id: id))))
         // It is open again, with the approvals that it had, and could be applied, or applied once more.
         case (_, .changes(.rejected(let id, _))), (_, .changes(.withdrawn(let id, _))),
             (_, .changes(.applied(let id, _, _, _))):

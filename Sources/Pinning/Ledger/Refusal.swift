@@ -105,6 +105,24 @@ package enum Refusal: Error, Hashable, Sendable {
     case freezeUnknown(String)
     case tooManyFreezes(limit: Int)
 
+    case identityProviderUnknown(RoleName)
+    /// Its issuer cannot be another one.
+    case identityProviderFixed(RoleName)
+    /// Rules admit its identities.
+    case identityProviderInUse(RoleName)
+    case tooManyIdentityProviders(limit: Int)
+    case signInRuleUnknown(RoleName)
+    /// It would admit the identities of everyone at a provider that is open to all.
+    case signInRuleTooOpen(RoleName)
+    case tooManySignInRules(limit: Int)
+    case identityUnknown(String)
+    /// It is another principal's.
+    case identityTaken(String)
+    case tooManyIdentities(limit: Int)
+    /// No rule admits the identity, or its principal is suspended.
+    case signInDenied
+    case identityTokenUsed
+
     /// Rules ask for approvals: it must be proposed.
     case approvalRequired([ApprovalRule])
     /// A freeze stands against it.

@@ -36,11 +36,7 @@ struct APIClient {
     }
 
     /// The server's address, without a slash at its end.
-    var base: String {
-        var base = self.context.server
-        while base.hasSuffix("/") { base.removeLast() }
-        return base
-    }
+    var base: String { self.context.base }
 
     /// The server's answer.
     struct Answer {

@@ -10,7 +10,8 @@ struct AccessCommands: AsyncParsableCommand {
             """,
         subcommands: [
             List.self, Show.self, Add.self, Rename.self, Suspend.self, Reinstate.self, GrantRole.self, Revoke.self,
-            AccessRoleCommands.self, ApprovalRuleCommands.self, FreezeCommands.self, AccessReviewCommand.self,
+            AccessRoleCommands.self, IdentityProviderCommands.self, SignInRuleCommands.self, IdentityCommands.self,
+            ApprovalRuleCommands.self, FreezeCommands.self, AccessReviewCommand.self,
         ]
     )
 

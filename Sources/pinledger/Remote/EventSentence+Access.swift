@@ -23,6 +23,17 @@ extension EventSentence {
         case "ApprovalRuleRemoved": "The approval rule \(self.data.text("rule")) is removed."
         case "FreezeSet":
             "The apps \(self.list("apps")) are frozen from \(LocalTime.text(self.data.text("from"))) until \(LocalTime.text(self.data.text("until")))."
+        case "IdentityProviderSet":
+            "Identity tokens of \(self.data.text("issuer")) for \(self.list("audiences")) are accepted, as those of \(self.data.text("provider"))."
+        case "IdentityProviderRemoved":
+            "Identity tokens of \(self.data.text("provider")) are not accepted any more."
+        case "SignInRuleSet":
+            "The rule \(self.data.text("rule")) admits identities of \(self.data.text("provider")) with \(self.claims), for \(self.data.text("session_seconds")) seconds. They may do: \((self.data["grants"]?.arrayValue ?? []).map { GrantText.text($0) }.joined(separator: "; "))."
+        case "SignInRuleRemoved": "The sign-in rule \(self.data.text("rule")) is removed, and what sessions held by it."
+        case "IdentityLinked":
+            "\(self.data.text("subject")) of \(self.data.text("issuer")) signs in as \(principal). The identity is \(self.data.text("identity_id"))."
+        case "IdentityUnlinked":
+            "The identity \(self.data.text("identity_id")) does not sign in as \(principal) any more."
         case "FreezeRemoved": "The freeze \(self.data.text("freeze_id")) is over."
         default: nil
         }
@@ -59,6 +70,12 @@ extension EventSentence {
         return
             "\(self.data.text("node")) counted \(count - reads) requests that were refused or failed, and \(reads) confidential reads"
             + (omitted > 0 ? ", and had no room for \(omitted) more." : ".")
+    }
+
+    private var claims: String {
+        (self.data["claims"]?.objectValue ?? [:]).sorted { $0.key < $1.key }.map { name, values in
+            "\(name)=\((values.arrayValue ?? []).compactMap(\.stringValue).joined(separator: "|"))"
+        }.joined(separator: ", ")
     }
 
     private func list(_ name: String) -> String {

@@ -50,6 +50,10 @@ enum GrantText {
     /// What a token may do.
     static func rights(ofToken token: JSON) -> String {
         if token["unscoped"] == true { return "everything (issued before there were roles)" }
+        if let rules = token["sign_in"]?["rules"]?.arrayValue {
+            let names = rules.map { $0.text("rule") }.joined(separator: ", ")
+            return "what the sign-in rules \(names) and \(token.text("principal_id"))'s roles give"
+        }
         let grants = token["grants"]?.arrayValue?.map { Self.text($0) }.joined(separator: "; ")
         let networks = (token["networks"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
         let place = networks.isEmpty ? "" : ", from \(networks) only"

@@ -21,6 +21,13 @@ struct ServerContext: Sendable {
         self.allowsHTTP = allowsHTTP
     }
 
+    /// The server's address, without a slash at its end.
+    var base: String {
+        var base = self.server
+        while base.hasSuffix("/") { base.removeLast() }
+        return base
+    }
+
     /// Whether everyone on the way to the server could read the token.
     var isExposed: Bool {
         guard !self.allowsHTTP, let address = URLComponents(string: self.server),
@@ -62,7 +69,7 @@ struct ServerContext: Sendable {
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into PINLEDGER_DATA (./.pinledger).",
+            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into PINLEDGER_DATA (./.pinledger), then the last `pinledger login`.",
             valueName: "url"
         )
     )
@@ -70,7 +77,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the token, which only its owner may read, - for standard input. Default: PINLEDGER_TOKEN, then PINLEDGER_DATA (./.pinledger).",
+            "File with the token, which only its owner may read, - for standard input. Default: PINLEDGER_TOKEN, then the session of `pinledger login`, then PINLEDGER_DATA (./.pinledger).",
             valueName: "file"
         )
     )
@@ -101,18 +108,22 @@ struct ServerOptions: ParsableArguments {
             token = text.trimmingCharacters(in: .whitespacesAndNewlines)
         }
         let server = self.server ?? Environment["PINLEDGER_SERVER"]
-        guard let url = server ?? found?.server else {
+        let sessions = token == nil || (server ?? found?.server) == nil ? try SessionFile() : nil
+        guard let url = server ?? found?.server ?? sessions?.sessions.first?.server else {
             throw CommandFailure(
                 "no server is given",
                 advice: "Give --server or set PINLEDGER_SERVER; `pinledger dev` starts one on this machine.",
                 status: .usage
             )
         }
-        // A token is only sent to the server for which it was made.
-        return ServerContext(
-            server: url, token: token ?? (url == found?.server ? found?.token : nil),
-            trust: ServerTrust(caFile: self.caFile),
+        var context = ServerContext(
+            server: url, token: token, trust: ServerTrust(caFile: self.caFile),
             allowsHTTP: self.allowHTTP || Environment.isSet("PINLEDGER_ALLOW_HTTP"))
+        // A token is only sent to the server for which it was made.
+        if token == nil {
+            context.token = sessions?.token(of: context.base) ?? (url == found?.server ? found?.token : nil)
+        }
+        return context
     }
 
     /// The bytes of a file with a token, or of standard input.

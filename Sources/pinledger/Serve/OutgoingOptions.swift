@@ -7,22 +7,25 @@ import Probing
 struct OutgoingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Private addresses that webhooks, witnesses and probes may have, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_ALLOW_PRIVATE_RANGE, separated by commas]",
+            "Private addresses that webhooks, witnesses, identity providers and probes may have, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_ALLOW_PRIVATE_RANGE, separated by commas]",
             valueName: "range"))
     var allowPrivateRange: [String] = []
 
-    @Flag(help: "Allow webhooks and witnesses over http, for development. [env: PINLEDGER_ALLOW_HTTP_WEBHOOKS=1]")
+    @Flag(
+        help:
+            "Allow webhooks, witnesses and identity providers over http, for development. [env: PINLEDGER_ALLOW_HTTP_WEBHOOKS=1]"
+    )
     var allowHTTPWebhooks = false
 
     @Option(
         help: ArgumentHelp(
-            "How long a webhook's receiver or a witness may take to answer. Default: 10. [env: PINLEDGER_WEBHOOK_TIMEOUT]",
+            "How long a webhook's receiver, a witness or an identity provider may take to answer. Default: 10. [env: PINLEDGER_WEBHOOK_TIMEOUT]",
             valueName: "seconds"))
     var webhookTimeout: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Certificate authorities (PEM) to trust for webhooks' receivers and witnesses besides the system's. [env: PINLEDGER_WEBHOOK_CA_FILE]",
+            "Certificate authorities (PEM) to trust for webhooks' receivers, witnesses and identity providers besides the system's. [env: PINLEDGER_WEBHOOK_CA_FILE]",
             valueName: "file"))
     var webhookCAFile: String?
 

@@ -65,7 +65,7 @@ struct Authenticator: Sendable {
         do { token = try APIToken(parsing: text) } catch {
             throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is truncated or mistyped.")
         }
-        guard [.administrator, .pipeline].contains(token.kind) else {
+        guard [.administrator, .pipeline, .session].contains(token.kind) else {
             throw Problem(
                 .tokenInvalid, "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API.")
         }

@@ -78,10 +78,10 @@ struct TokenRoutes: Sendable {
         let change = try await exchange.change { (members) throws(JSONDefect) in
             let name = try members.required("name").plainText(atMost: 200)
             let terms = try AccessToken.Terms(&members)
-            guard terms.kind != .calendar else {
+            guard [.general, .pipeline].contains(terms.kind) else {
                 throw JSONDefect(
                     pointer: JSONPointer(["kind"]),
-                    message: "must be general or pipeline; an app's calendar feeds have an operation of their own")
+                    message: "must be general or pipeline; calendar feeds and sessions have operations of their own")
             }
             guard terms.grants != nil || terms.principal != nil else {
                 throw JSONDefect(

@@ -1,0 +1,164 @@
+import EventStore
+import Hummingbird
+import IdentityTokens
+import Keys
+import PinWire
+import Pinning
+import Publishing
+
+/// Sessions for identities that a provider vouches for: `/v1/sign-in`.
+///
+/// An identity token (OpenID Connect) is exchanged for a token of the ledger's, whose rights end with the session, the rules that admitted
+/// it, or the principal: what every other token goes through holds for it too.
+struct SignInRoutes: Sendable {
+    let services: Services
+    private let delays = SignInDelays()
+
+    init(services: Services) {
+        self.services = services
+    }
+
+    var routes: [Route] {
+        [
+            Route("getSignIn", .get, "/v1/sign-in", access: .everybody, self.get),
+            Route("signIn", .post, "/v1/sign-in", access: .everybody, isCostly: true, isAudited: true, self.signIn),
+        ]
+    }
+
+    /// The providers with which people sign in: public, as a page for signing in would be.
+    private func get(_ exchange: Exchange) async throws -> Response {
+        let providers = self.services.ledger.view.state.access.identityProviders.values
+            .filter { $0.clientID != nil }.sorted { $0.name < $1.name }
+        return .json([
+            "providers": .array(
+                providers.map { provider in
+                    .members([
+                        "provider": .string(provider.name.text), "issuer": .string(provider.issuer.text),
+                        "client_id": provider.clientID.map { .string($0) },
+                    ])
+                })
+        ])
+    }
+
+    private func signIn(_ exchange: Exchange) async throws -> Response {
+        let network = ClientNetwork(
+            of: exchange.peer, forwardedFor: PreparedAnswer.joined(exchange.request.headers, .forwardedFor),
+            trusted: self.services.telemetry.trustedProxies)
+        do {
+            let response = try await self.exchangeToken(exchange)
+            network.map(self.delays.forgive)
+            return response
+        } catch let problem as Problem where [.identityTokenInvalid, .signInDenied].contains(problem.type) {
+            // Valid ones always pass: who shares a network with others cannot be locked out by them.
+            guard let network, let wait = self.delays.failure(of: network) else { throw problem }
+            var delayed = Problem(.tooManyRequests, "Sign-ins from your network have failed too often.")
+            delayed.headers[.retryAfter] = String(wait)
+            throw delayed
+        }
+    }
+
+    private func exchangeToken(_ exchange: Exchange) async throws -> Response {
+        let body = try await exchange.body()
+        try exchange.requireJSON()
+        let (text, nonce) = try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
+            (
+                try members.required("identity_token").string(),
+                try members.optional("nonce")?.string()
+            )
+        }
+        guard let writer = self.services.writer, let verifier = self.services.identityTokens else {
+            throw Problem(.readOnly, "This node is read-only.")
+        }
+        if let fault = self.services.ledger.partialFault { throw Problem(fault) }
+        let verified: VerifiedIdentity
+        do throws(IdentityTokenFailure) {
+            let providers = self.services.ledger.view.state.access.identityProviders
+            verified = try await verifier.verify(text, of: providers.values, nonce: nonce)
+        } catch { throw Problem(error) }
+        let token = APIToken.generate(.session)
+        let signIn = SignIn(
+            provider: verified.provider.name, identity: verified.identity, claims: verified.claims,
+            displayName: verified.displayName, tokenID: TokenID.following(from: verified.digest).description,
+            digest: token.digest)
+        return try await self.record(signIn, token, writer, exchange)
+    }
+
+    @inline(never)
+    private func record(
+        _ signIn: SignIn, _ token: APIToken, _ writer: Writer, _ exchange: Exchange
+    ) async throws -> Response {
+        let access = self.services.ledger.view.state.access
+        let known = access.identities[signIn.identity.id].flatMap { access.principals[$0.principal] }
+        let actor = Actor(
+            kind: .token, id: signIn.tokenID, name: known?.name ?? signIn.displayName,
+            principalID: known?.id ?? signIn.identity.principalID)
+        let recorded = try await writer.execute(
+            CommandRequest(
+                command: .access(.identity(.signIn(signIn))),
+                origin: Origin(actor: actor, requestID: exchange.requestID),
+                digest: [UInt8](repeating: 0, count: 32)))
+        let session = recorded.entries.lazy.compactMap { entry -> NewToken? in
+            guard case .access(.tokenIssued(let token)) = entry.event else { return nil }
+            return token
+        }.first
+        guard let session else { throw Problem(.internalError, "An unexpected error occurred.") }
+        return .json(
+            .members([
+                "token": .string(token.revealedText), "token_id": .string(session.id),
+                "expires_at": .string(session.expiresAt.rfc3339),
+                "principal_id": session.terms?.principal.map { .string($0) },
+                "rules": .array(session.terms?.origin?.rules.map { .string($0.name.text) } ?? []),
+                "server_time": .string(self.services.clock().rfc3339),
+            ]), status: .created)
+    }
+}
+
+extension Problem {
+    /// A token of an identity provider that is not accepted.
+    init(_ failure: IdentityTokenFailure) {
+        switch failure {
+        case .providerUnavailable(let name, _):
+            // Which addresses do not answer is no business of a stranger.
+            self.init(.identityProviderUnavailable, "The keys of the identity provider \(name) cannot be had.")
+            self.headers[.retryAfter] = "30"
+        case .malformed, .issuerUnknown, .algorithmNotAllowed, .keyUnknown, .signatureInvalid, .claim:
+            self.init(.identityTokenInvalid, "The identity token is not accepted: \(failure).")
+        }
+    }
+
+    /// A refusal that is about identity providers, their identities and sign-ins.
+    init(signIn refusal: Refusal) {
+        switch refusal {
+        case .identityProviderUnknown(let name):
+            self.init(.identityProviderUnknown, "There is no identity provider \(name).")
+        case .identityProviderFixed(let name):
+            self.init(
+                .identityProviderFixed,
+                "The issuer of the identity provider \(name) cannot be changed: its rules are about that one's identities."
+            )
+        case .identityProviderInUse(let name):
+            self.init(.identityProviderInUse, "Sign-in rules admit identities of \(name).")
+        case .tooManyIdentityProviders(let limit):
+            self.init(.limitReached, "At most \(limit) identity providers are allowed.")
+        case .signInRuleUnknown(let name): self.init(.signInRuleUnknown, "There is no sign-in rule \(name).")
+        case .signInRuleTooOpen(let name):
+            self.init(
+                .signInRuleTooOpen,
+                "The rule \(name) names nobody's identities, and everyone can have one at its provider.")
+        case .tooManySignInRules(let limit): self.init(.limitReached, "At most \(limit) sign-in rules are allowed.")
+        case .identityUnknown(let id): self.init(.identityUnknown, "There is no identity \(id.printable).")
+        case .identityTaken(let id):
+            self.init(.identityTaken, "The identity \(id) is linked to another principal.")
+        case .tooManyIdentities(let limit):
+            self.init(.limitReached, "A principal may have at most \(limit) identities.")
+        case .signInDenied:
+            self.init(
+                .signInDenied,
+                "The identity is verified, and no sign-in rule admits it, or its principal is suspended.")
+        case .identityTokenUsed:
+            self.init(.identityTokenUsed, "This identity token was exchanged for a session already.")
+        // Not back to where it came from: a refusal without a line here must not end the server.
+        default: self.init(.internalError, "An unexpected error occurred.")
+        }
+    }
+}

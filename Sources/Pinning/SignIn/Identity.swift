@@ -1,0 +1,152 @@
+package import PinWire
+
+/// A subject of an identity provider: the same person or program for as long as the provider keeps its word.
+package struct Identity: Hashable, Sendable {
+    package var issuer: Issuer
+    /// The token's `sub`: 1 to 255 printable ASCII characters (OpenID Connect Core 1.0, section 2).
+    package var subject: String
+
+    package init(issuer: Issuer, subject: String) {
+        self.issuer = issuer
+        self.subject = subject
+    }
+
+    package static let subjectLimit = 255
+    /// The most identities of one principal.
+    package static let limit = 10
+
+    /// Follows from issuer and subject, so that nodes at which it signs in for the first time at once name it alike: 64 bits of their
+    /// SHA-256 in hexadecimal. Where it is used for a decision, both are compared as well.
+    package var id: String { "idn_" + self.digest }
+    /// The id of the principal that is made of it.
+    package var principalID: String { "prn_" + self.digest }
+
+    private var digest: String {
+        Hex.encode(sha256(Array(self.issuer.text.utf8) + [0] + Array(self.subject.utf8)).prefix(8))
+    }
+
+    package static func isPrintable(_ text: String, atMost limit: Int) -> Bool {
+        (1...limit).contains(text.utf8.count) && text.utf8.allSatisfy { (0x20...0x7E).contains($0) }
+    }
+
+    var members: [String: JSON] {
+        [
+            "identity_id": .string(self.id), "issuer": .string(self.issuer.text), "subject": .string(self.subject),
+        ]
+    }
+
+    package init(_ members: inout JSONMembers) throws(JSONDefect) {
+        self.issuer = try members.required("issuer").parse(Issuer.init(_:))
+        self.subject = try members.required("subject").printable(atMost: Self.subjectLimit)
+    }
+}
+
+extension JSONField {
+    /// 1 to `limit` printable ASCII characters: a set that no version of Unicode changes, so that what was recorded stays readable.
+    func printable(atMost limit: Int) throws(JSONDefect) -> String {
+        let text = try self.string()
+        guard Identity.isPrintable(text, atMost: limit) else {
+            throw self.defect("must be 1 to \(limit) printable ASCII characters")
+        }
+        return text
+    }
+}
+
+/// An identity, and whose it is.
+package struct LinkedIdentity: Hashable, Sendable {
+    package let identity: Identity
+    package let principal: String
+
+    var members: [String: JSON] {
+        self.identity.members.merging(["principal_id": .string(self.principal)]) { $1 }
+    }
+
+    package var json: JSON { .object(self.members) }
+
+    package init(identity: Identity, principal: String) {
+        self.identity = identity
+        self.principal = principal
+    }
+
+    init(_ members: inout JSONMembers) throws(JSONDefect) {
+        // Follows from the two others.
+        _ = try members.required("identity_id").string()
+        self.identity = try Identity(&members)
+        self.principal = try members.required("principal_id").string()
+    }
+}
+
+/// How a session came about: who signed in, and the rules that admitted it.
+package struct SessionOrigin: Hashable, Sendable {
+    package var identity: Identity
+    package var rules: [RuleReference]
+
+    package init(identity: Identity, rules: [RuleReference]) {
+        self.identity = identity
+        self.rules = rules
+    }
+
+    package var json: JSON {
+        [
+            "issuer": .string(self.identity.issuer.text), "subject": .string(self.identity.subject),
+            "rules": .array(self.rules.map(\.json)),
+        ]
+    }
+
+    init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (m) throws(JSONDefect) in
+            let identity = try Identity(&m)
+            var rules: [RuleReference] = []
+            for rule in try m.required("rules").elements(atMost: SignInRule.limit) {
+                rules.append(try RuleReference(rule))
+            }
+            return SessionOrigin(identity: identity, rules: rules)
+        }
+    }
+}
+
+/// A sign-in rule as it was at one moment.
+package struct RuleReference: Hashable, Sendable {
+    package var name: RoleName
+    package var revision: Int64
+
+    package init(name: RoleName, revision: Int64) {
+        self.name = name
+        self.revision = revision
+    }
+
+    var json: JSON { ["rule": .string(self.name.text), "revision": .integer(self.revision)] }
+
+    init(_ field: JSONField) throws(JSONDefect) {
+        self = try field.object { (m) throws(JSONDefect) in
+            RuleReference(
+                name: try m.required("rule").parse(RoleName.init(_:)),
+                revision: try m.required("revision").integer(0...JSON.largestInteger))
+        }
+    }
+}
+
+/// A verified identity token, with what the session for it needs.
+package struct SignIn: Hashable, Sendable {
+    package var provider: RoleName
+    package var identity: Identity
+    package var claims: IdentityClaims
+    /// The name for people of a principal that is made.
+    package var displayName: String
+    /// Follows from the identity token, so that each gives one session.
+    package var tokenID: String
+    /// SHA-256 of the session token's text, 32 bytes.
+    package var digest: [UInt8]
+
+    package init(
+        provider: RoleName, identity: Identity, claims: IdentityClaims, displayName: String, tokenID: String,
+        digest: [UInt8]
+    ) {
+        self.provider = provider
+        self.identity = identity
+        self.claims = claims
+        self.displayName = displayName
+        self.tokenID = tokenID
+        self.digest = digest
+    }
+}
