@@ -143,7 +143,8 @@ package struct Server: Sendable {
             isLogPublic: { [services = self.services] in services.isLogPublic },
             unread: { [ledger = self.services.ledger] in ledger.unread },
             content: listener.content, places: places, rates: self.rates, log: self.log,
-            trustedProxies: self.services.telemetry.trustedProxies, auditCounter: self.services.audit
+            trustedProxies: self.services.telemetry.trustedProxies, auditCounter: self.services.audit,
+            isSecure: self.certificate != nil
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
@@ -160,7 +161,7 @@ package struct Server: Sendable {
             server: HTTPServerBuilder { respond in
                 ConnectionSetup(
                     responder: respond, answers: answers, shares: shares, limits: limits, certificate: certificate,
-                    places: places, log: log
+                    content: listener.content, places: places, log: log
                 )
             },
             configuration: configuration,

@@ -60,9 +60,9 @@ enum ErrorText {
     }
 
     static let modules: Set<String> = [
-        "Addresses", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook", "IdentityTokens", "KeyFiles",
-        "Keys",
-        "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing", "PublicSuffixes", "Publishing",
+        "Addresses", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase", "Handbook",
+        "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+        "Probing", "PublicSuffixes", "Publishing",
         "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses", "pinledger",
     ]
 }

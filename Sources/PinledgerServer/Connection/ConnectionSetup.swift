@@ -29,6 +29,7 @@ struct ConnectionSetup: HTTPChannelHandler {
     let shares: EventLoopStates
     let limits: Server.Limits
     let certificate: ServerCertificate?
+    let content: Server.Listener.Content
     let places: ConnectionPlaces
     private let log: LimitedLog
     private let http2: HTTP2Channel
@@ -37,13 +38,15 @@ struct ConnectionSetup: HTTPChannelHandler {
 
     init(
         responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: EventLoopStates,
-        limits: Server.Limits, certificate: ServerCertificate?, places: ConnectionPlaces, log: LimitedLog
+        limits: Server.Limits, certificate: ServerCertificate?, content: Server.Listener.Content,
+        places: ConnectionPlaces, log: LimitedLog
     ) {
         self.responder = responder
         self.answers = answers
         self.shares = shares
         self.limits = limits
         self.certificate = certificate
+        self.content = content
         self.places = places
         self.log = log
         let bodyLimit = TimeAmount.seconds(Int64(limits.bodySeconds))
@@ -85,7 +88,8 @@ struct ConnectionSetup: HTTPChannelHandler {
                 try pipeline.addHandler(
                     FastPath.connectionHandler(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
                 if let certificate = self.certificate {
-                    try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current), position: .first)
+                    try pipeline.addHandler(
+                        NIOSSLServerHandler(context: certificate.current(of: self.content)), position: .first)
                 }
             } refuse: {
                 promise.succeed(nil)

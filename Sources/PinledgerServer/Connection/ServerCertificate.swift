@@ -4,7 +4,8 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// The certificate chain and private key that a node's listeners present, from two PEM files.
+/// The certificate chain and private key that a node's listeners present, from two PEM files, and the authorities whose
+/// certificates operators must present, from a third.
 ///
 /// Every new connection gets the pair that was read last; existing connections keep theirs. So a renewed certificate is
 /// used without a restart. A new pair that is unusable leaves the old one in place.
@@ -19,49 +20,70 @@ package final class ServerCertificate: Sendable {
     private struct Stamp: Hashable {
         var certificate: Date?
         var key: Date?
+        var authorities: Date?
     }
 
-    private let certificateFile: String
-    private let keyFile: String
-    private let loaded: Mutex<(context: NIOSSLContext, stamp: Stamp)>
+    private struct Files: Sendable {
+        var certificate: String
+        var key: String
+        /// Nil where operators need no certificate.
+        var operatorAuthorities: String?
 
-    /// Reads both files.
-    package init(certificateFile: String, keyFile: String) throws(Unusable) {
-        self.certificateFile = certificateFile
-        self.keyFile = keyFile
+        var stamp: Stamp {
+            func date(_ path: String) -> Date? {
+                try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+            }
+            return Stamp(
+                certificate: date(self.certificate), key: date(self.key),
+                authorities: self.operatorAuthorities.flatMap(date))
+        }
+    }
+
+    /// The TLS settings of new connections.
+    private struct Contexts: Sendable {
+        var clients: NIOSSLContext
+        /// Those of the operators' own listener.
+        var operators: NIOSSLContext
+    }
+
+    private let files: Files
+    private let loaded: Mutex<(contexts: Contexts, stamp: Stamp)>
+
+    /// Reads the files.
+    ///
+    /// - Parameter operatorAuthorities: PEM of the authorities of operators' certificates. The operators' own listener then takes no
+    ///   connection without a certificate that one of them has issued (RFC 8446 section 4.3.2); nil where operators need none.
+    package init(certificateFile: String, keyFile: String, operatorAuthorities: String? = nil) throws(Unusable) {
+        self.files = Files(certificate: certificateFile, key: keyFile, operatorAuthorities: operatorAuthorities)
         // In this order: files that are replaced in between are read again at the next check.
-        let stamp = Self.stamp(certificateFile, keyFile)
-        self.loaded = Mutex((try Self.load(certificateFile, keyFile), stamp))
+        let stamp = self.files.stamp
+        self.loaded = Mutex((try Self.load(self.files), stamp))
     }
 
-    /// The TLS settings of a new connection.
-    var current: NIOSSLContext { self.loaded.withLock { $0.context } }
+    /// The TLS settings of a new connection to a listener.
+    func current(of content: Server.Listener.Content) -> NIOSSLContext {
+        self.loaded.withLock { content == .admin ? $0.contexts.operators : $0.contexts.clients }
+    }
 
     /// Reads the files again if they were replaced, or in any case with `isForced`. Reads files: not for an event loop.
     ///
     /// - Returns: Whether there is a new pair.
     package func reload(isForced: Bool) throws(Unusable) -> Bool {
-        let stamp = Self.stamp(self.certificateFile, self.keyFile)
+        let stamp = self.files.stamp
         guard isForced || self.loaded.withLock({ $0.stamp != stamp }) else { return false }
         // Kept even where the pair is unusable, so that one mistake is reported once.
         self.loaded.withLock { $0.stamp = stamp }
-        let context = try Self.load(self.certificateFile, self.keyFile)
+        let contexts = try Self.load(self.files)
         // A later caller has read later files.
         return self.loaded.withLock { loaded in
             guard loaded.stamp == stamp else { return false }
-            loaded.context = context
+            loaded.contexts = contexts
             return true
         }
     }
 
-    private static func stamp(_ certificateFile: String, _ keyFile: String) -> Stamp {
-        func date(_ path: String) -> Date? {
-            try? FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
-        }
-        return Stamp(certificate: date(certificateFile), key: date(keyFile))
-    }
-
-    private static func load(_ certificateFile: String, _ keyFile: String) throws(Unusable) -> NIOSSLContext {
+    private static func load(_ files: Files) throws(Unusable) -> Contexts {
+        let (certificateFile, keyFile) = (files.certificate, files.key)
         let chain: [NIOSSLCertificate]
         guard let pem = FileManager.default.contents(atPath: certificateFile) else {
             throw Unusable(description: "the TLS certificate cannot be read from \(certificateFile)", advice: nil)
@@ -91,12 +113,27 @@ package final class ServerCertificate: Sendable {
         configuration.applicationProtocols = ["h2", "http/1.1"]
         // How long a client may take for the TLS closure.
         configuration.shutdownTimeout = .seconds(1)
-        do { return try NIOSSLContext(configuration: configuration) } catch {
+        let clients: NIOSSLContext
+        do { clients = try NIOSSLContext(configuration: configuration) } catch {
             throw Unusable(
                 description: "the key in \(keyFile) does not belong to the certificate in \(certificateFile)",
                 advice:
                     "Compare: openssl x509 -in \(certificateFile) -noout -pubkey; openssl pkey -in \(keyFile) -pubout"
             )
+        }
+        guard let authorities = files.operatorAuthorities else { return Contexts(clients: clients, operators: clients) }
+        guard let pem = FileManager.default.contents(atPath: authorities),
+            let roots = try? NIOSSLCertificate.fromPEMBytes(Array(pem)), !roots.isEmpty
+        else {
+            throw Unusable(
+                description: "\(authorities) cannot be read, or holds no certificate in PEM",
+                advice: "It must hold the certificates of the authorities that issue operators' certificates.")
+        }
+        // Without a host name to compare with: any certificate of these authorities is an operator's.
+        configuration.certificateVerification = .noHostnameVerification
+        configuration.trustRoots = .certificates(roots)
+        do { return Contexts(clients: clients, operators: try NIOSSLContext(configuration: configuration)) } catch {
+            throw Unusable(description: "the authorities in \(authorities) cannot be used", advice: nil)
         }
     }
 }

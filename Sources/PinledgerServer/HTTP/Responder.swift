@@ -25,6 +25,8 @@ struct Responder: HTTPResponder {
     let trustedProxies: [IPNetwork]
     /// Takes the requests that the ledger is to know of.
     let auditCounter: AuditCounter
+    /// Whether the listener speaks TLS.
+    let isSecure: Bool
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
         let requestID = context.id
@@ -41,6 +43,8 @@ struct Responder: HTTPResponder {
         }
         response.headers[.requestID] = requestID
         response.headers[.contentTypeOptions] = "nosniff"
+        // RFC 6797, for browsers that read the handbook or the API here. Clients' programs have their own rules.
+        if self.isSecure { response.headers[.strictTransportSecurity] = "max-age=31536000" }
         return request.method == .head ? response.createHeadResponse() : response
     }
 

@@ -13,7 +13,9 @@ struct APIClient {
         self.context = context
         var configuration = HTTPClient.Configuration()
         if context.server.lowercased().hasPrefix("https:") {
-            configuration.tlsConfiguration = try context.trust.configuration()
+            var security = try context.trust.configuration()
+            try context.identity?.apply(to: &security)
+            configuration.tlsConfiguration = security
         }
         configuration.redirectConfiguration = .disallow
         // A failed connection is reported at once; ``sendOnce(_:_:body:key:headers:)`` does the repeating.

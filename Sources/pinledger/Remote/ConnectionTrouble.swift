@@ -191,6 +191,9 @@ enum ConnectionTrouble: Hashable {
             return "Check --server (or PINLEDGER_SERVER), and whether a firewall blocks the connection."
         case .nameUnknown: return "Check the name in --server (or PINLEDGER_SERVER)."
         case .answerTimedOut: return "Read the server's log and its /readyz."
+        case .closed where server.lowercased().hasPrefix("https:"):
+            return
+                "Where the server asks operators for a certificate, give yours: --client-certificate FILE --client-key FILE. Otherwise read the logs of the server and of any proxy in front of it."
         case .closed: return "Read the logs of the server and of any proxy in front of it."
         case .answerTooLarge: return "Request less, for example with --limit."
         case .noTLS: return "Give --server http://\(rest), or the port that speaks TLS."

@@ -210,7 +210,7 @@ struct IdentityCommands: AsyncParsableCommand {
 
     struct Link: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Have an identity sign in as a principal that there is already.",
+            abstract: "Link an identity to a principal: its sign-ins are the principal's.",
             discussion: """
                 pinledger access identity link prn_4kQ9sXb2Lw8ZtR7c --issuer https://login.example.com --subject 248289761001
 

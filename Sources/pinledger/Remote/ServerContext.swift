@@ -11,6 +11,8 @@ struct ServerContext: Sendable {
     var token: String?
     /// The authorities by which the server is verified where its address is `https`.
     var trust: ServerTrust
+    /// The certificate that the commands present; nil for none.
+    var identity: ClientIdentity?
     /// Whether the token may be sent over plain HTTP to another machine.
     var allowsHTTP = false
 
@@ -33,15 +35,7 @@ struct ServerContext: Sendable {
         guard !self.allowsHTTP, let address = URLComponents(string: self.server),
             address.scheme?.lowercased() == "http"
         else { return false }
-        let host = (address.host ?? "").lowercased().trimmingCharacters(in: ["[", "]"])
-        if host == "localhost" || host.hasSuffix(".localhost") { return false }
-        return IPAddress(host).map { !Self.isLoopback($0) } ?? true
-    }
-
-    /// 127.0.0.0/8 and ::1.
-    private static func isLoopback(_ address: IPAddress) -> Bool {
-        guard !address.isIPv4 else { return address.bytes.first == 127 }
-        return address.bytes.last == 1 && address.bytes.dropLast().allSatisfy { $0 == 0 }
+        return !LoopbackHost.contains((address.host ?? "").trimmingCharacters(in: ["[", "]"]))
     }
 
     /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
@@ -91,6 +85,18 @@ struct ServerOptions: ParsableArguments {
     )
     var caFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Certificate (PEM) to present to a server that asks operators for one. [env: PINLEDGER_CLIENT_CERTIFICATE]",
+            valueName: "file"))
+    var clientCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The certificate's private key (PEM), which only its owner may read. [env: PINLEDGER_CLIENT_KEY]",
+            valueName: "file"))
+    var clientKey: String?
+
     @Flag(
         help:
             "Send the token over http to another machine too, where all on the way can read it. [env: PINLEDGER_ALLOW_HTTP=1]"
@@ -119,6 +125,7 @@ struct ServerOptions: ParsableArguments {
         var context = ServerContext(
             server: url, token: token, trust: ServerTrust(caFile: self.caFile),
             allowsHTTP: self.allowHTTP || Environment.isSet("PINLEDGER_ALLOW_HTTP"))
+        context.identity = try ClientIdentity(certificateFile: self.clientCertificate, keyFile: self.clientKey)
         // A token is only sent to the server for which it was made.
         if token == nil {
             context.token = sessions?.token(of: context.base) ?? (url == found?.server ? found?.token : nil)

@@ -333,7 +333,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
 
     private func look(at url: String, _ subject: String) async -> Finding {
         // The request holds no secret: any certificate is accepted, and no token is sent.
-        let context = ServerContext(server: url, token: nil, trust: .anything)
+        var context = ServerContext(server: url, token: nil, trust: .anything)
+        context.identity = try? ClientIdentity(certificateFile: nil, keyFile: nil)
         guard let result = try? await APIClient.with(context, { await $0.look("/readyz") }) else {
             return Finding(subject: subject, verdict: .fail, detail: "\(url) cannot be reached")
         }

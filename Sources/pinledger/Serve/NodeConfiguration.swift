@@ -122,6 +122,20 @@ struct NodeOptions: ParsableArguments {
     )
     var tlsKey: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Certificate authorities (PEM) of operators: --admin-listen then takes no connection without a certificate of theirs, besides the token. [env: PINLEDGER_ADMIN_CLIENT_CA_FILE]",
+            valueName: "file"
+        )
+    )
+    var adminClientCAFile: String?
+
+    @Flag(
+        help:
+            "A proxy in front of the operators' address speaks TLS: without a certificate of its own, the node may listen there on other addresses than this machine's. [env: PINLEDGER_ADMIN_BEHIND_PROXY=1]"
+    )
+    var adminBehindProxy = false
+
     @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
 
     @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
@@ -166,6 +180,9 @@ struct ListenAddress: Sendable {
         self.host = host
         self.port = port
     }
+
+    /// Whether it is reached from this machine alone.
+    var isLoopback: Bool { LoopbackHost.contains(self.host) }
 
     var text: String { self.host.contains(":") ? "[\(self.host)]:\(self.port)" : "\(self.host):\(self.port)" }
 }
@@ -214,6 +231,8 @@ struct NodeConfiguration: Sendable {
     var drainDelay: Int
     var probing: ProbeConfiguration
     var telemetry: TelemetryConfiguration
+    /// Whether a proxy in front of the operators' address speaks TLS.
+    var isAdminBehindProxy: Bool
     /// How long before the end of a certificate or pin it is announced.
     var horizons: Horizons
     var memory: MemoryConfiguration
@@ -257,8 +276,11 @@ struct NodeConfiguration: Sendable {
         self.logLevel = try options.logLevel ?? Self.logLevel(Environment["PINLEDGER_LOG_LEVEL"])
         self.certificate = try Self.readCertificate(
             options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"],
-            options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"]
+            options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"],
+            operatorAuthorities: options.adminClientCAFile ?? Environment["PINLEDGER_ADMIN_CLIENT_CA_FILE"],
+            isApart: self.adminListen != nil
         )
+        self.isAdminBehindProxy = options.adminBehindProxy || Environment.isSet("PINLEDGER_ADMIN_BEHIND_PROXY")
         self.outgoing = try options.outgoing.read()
         self.firebase = try options.firebase.read()
         guard !self.isReadOnly || self.firebase.accounts.isEmpty else {
@@ -278,11 +300,38 @@ struct NodeConfiguration: Sendable {
         }
     }
 
-    private static func readCertificate(_ certificate: String?, _ key: String?) throws -> ServerCertificate? {
+    /// Refuses to have tokens come in over plain HTTP from other machines.
+    func checkOperatorsAddress() throws {
+        let address = self.adminListen ?? self.listen
+        guard self.certificate == nil, !address.isLoopback, !self.isAdminBehindProxy else { return }
+        throw CommandFailure(
+            "operators would send their tokens to \(address.text) over plain http, where all on the way can read them",
+            advice:
+                "Give --tls-certificate and --tls-key, or keep operators on this machine with --admin-listen 127.0.0.1:8441. Where a proxy in front speaks TLS, say so with --admin-behind-proxy.",
+            status: .usage)
+    }
+
+    private static func readCertificate(
+        _ certificate: String?, _ key: String?, operatorAuthorities: String?, isApart: Bool
+    ) throws -> ServerCertificate? {
         switch (certificate, key) {
-        case (nil, nil): return nil
+        case (nil, nil):
+            guard operatorAuthorities == nil else {
+                throw CommandFailure(
+                    "--admin-client-ca-file is of no use without TLS",
+                    advice: "Give --tls-certificate and --tls-key too.", status: .usage)
+            }
+            return nil
         case (let certificate?, let key?):
-            do { return try ServerCertificate(certificateFile: certificate, keyFile: key) } catch {
+            guard operatorAuthorities == nil || isApart else {
+                throw CommandFailure(
+                    "--admin-client-ca-file needs an address for operators: clients have no certificates",
+                    advice: "Give --admin-listen, such as --admin-listen 10.0.0.5:8441.", status: .usage)
+            }
+            do {
+                return try ServerCertificate(
+                    certificateFile: certificate, keyFile: key, operatorAuthorities: operatorAuthorities)
+            } catch {
                 throw CommandFailure(error.description, advice: error.advice)
             }
         default: throw CommandFailure("--tls-certificate and --tls-key must be given together", status: .usage)
