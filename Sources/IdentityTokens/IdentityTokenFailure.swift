@@ -21,7 +21,7 @@ package enum IdentityTokenFailure: Error, Hashable, Sendable, CustomStringConver
         case .malformed(let why): "it \(why)"
         case .issuerUnknown: "no identity provider with its issuer is known here"
         case .algorithmNotAllowed: "it is signed by an algorithm that is not allowed for its provider"
-        case .keyUnknown: "its provider publishes no key of its kid"
+        case .keyUnknown: "its provider publishes no key of its kid that can be used"
         case .signatureInvalid: "its signature is wrong"
         case .claim(let name, let why): "its \(name) \(why)"
         case .providerUnavailable(let name, let why): "the keys of \(name) cannot be had: \(why)"

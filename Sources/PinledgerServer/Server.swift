@@ -48,6 +48,8 @@ package struct Server: Sendable {
         package var networkStreams: Int?
         /// Requests a second by one network that cost the node most, ten times that at once; 0 for no limit.
         package var networkRequests = 200.0
+        /// Requests a second of one operator; 0 for no limit.
+        package var operatorRequests = 500.0
         /// The most bytes of requests that are not completely answered.
         package var requestMemory = 256 * 1024 * 1024
         /// From the first byte of a request, or the connection's beginning, to the end of the request's head; and for
@@ -95,6 +97,7 @@ package struct Server: Sendable {
     private let shares: EventLoopStates
     private let log: LimitedLog
     private let rates: RequestRates
+    private let operatorRates: RequestRates
 
     /// Connections that are about to be closed.
     private static let surplus = 16
@@ -109,6 +112,7 @@ package struct Server: Sendable {
         self.certificate = certificate
         self.log = LimitedLog(logger: services.logger)
         self.rates = RequestRates(rate: limits.networkRequests)
+        self.operatorRates = RequestRates(rate: limits.operatorRequests)
         self.group = MultiThreadedEventLoopGroup.singleton
         self.shares = EventLoopStates(
             group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push,
@@ -142,7 +146,8 @@ package struct Server: Sendable {
                 trustedProxies: self.services.telemetry.trustedProxies),
             isLogPublic: { [services = self.services] in services.isLogPublic },
             unread: { [ledger = self.services.ledger] in ledger.unread },
-            content: listener.content, places: places, rates: self.rates, log: self.log,
+            content: listener.content, places: places, rates: self.rates, operatorRates: self.operatorRates,
+            log: self.log,
             trustedProxies: self.services.telemetry.trustedProxies, auditCounter: self.services.audit,
             isSecure: self.certificate != nil
         )

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 import urllib.parse
+import uuid
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -101,7 +102,9 @@ class Issuer:
 def claims(issuer: str, **more) -> dict:
     """Those of a right token. None takes one away."""
     now = int(time.time())
-    all_claims = {"iss": issuer, "aud": "pinledger", "sub": "ada", "iat": now, "exp": now + 600, "groups": ["dev"]} | more
+    all_claims = {
+        "iss": issuer, "aud": "pinledger", "sub": "ada", "iat": now, "exp": now + 600, "groups": ["dev"], "jti": uuid.uuid4().hex,
+    } | more  # fmt: skip
     return {name: value for name, value in all_claims.items() if value is not None}
 
 

@@ -9,7 +9,7 @@ import uuid
 import jwt
 import pytest
 from issuer import KEYS, Issuer, b64, claims, jwk, raw, signed, token
-from pinledger import API, BINARY, EVERYTHING, Server, eventually, in_threads
+from pinledger import API, BINARY, EVERYTHING, Server, eventually, from_now, in_threads
 
 CALLS = ["--allow-private-range", "127.0.0.0/8", "--allow-http-webhooks"]
 APP = "com.example.signin"
@@ -298,6 +298,12 @@ def test_the_end_of_a_rule_a_suspension_and_a_revocation_end_sessions_at_once(si
     me = third.must("GET", "/v1/whoami").json
     api.must("PATCH", f"/v1/access/principals/{me['principal']['principal_id']}", {"suspended": True})
     assert third.get("/v1/whoami").status == 401
+    identity = next(
+        each for each in api.must("GET", "/v1/access/identities").json["identities"]
+        if each.get("principal_id") == me["principal"]["principal_id"])  # fmt: skip
+    api.must("DELETE", f"/v1/access/identities/{identity['identity_id']}")
+    answer = sign_in(api, token(company, sub=identity["subject"]))
+    assert (answer.status, answer.json["type"]) == (403, "/problems/identity_unlinked")
     fourth = session(api, token(company, sub=unique()))
     fourth.must("DELETE", f"/v1/tokens/{fourth.must('GET', '/v1/whoami').json['token']['token_id']}")
     assert fourth.get("/v1/whoami").status == 401
@@ -306,10 +312,11 @@ def test_the_end_of_a_rule_a_suspension_and_a_revocation_end_sessions_at_once(si
 def test_a_session_makes_no_token_that_outlasts_it(signing_in):
     mine = session(signing_in.api, token(signing_in.company, sub=unique()))
     me = mine.must("GET", "/v1/whoami").json["principal"]["principal_id"]
-    answer = mine.request("POST", "/v1/tokens", {"name": "x", "principal_id": me, "grants": [DEVELOPER]})
-    assert (answer.status, answer.json["type"]) == (403, "/problems/grant_too_wide")
-    text = mine.must("POST", "/v1/tokens", {"name": "x", "principal_id": me}).json["token"]
-    assert API(mine.port, text).get(f"/v1/apps/{APP}").status == 404
+    for body in ({"principal_id": me, "grants": [DEVELOPER]}, {"principal_id": me}):
+        answer = mine.request("POST", "/v1/tokens", {"name": "x"} | body)
+        assert (answer.status, answer.json["type"]) == (422, "/problems/invalid_expiry")
+        text = mine.must("POST", "/v1/tokens", {"name": "x", "expires_at": from_now(seconds=60)} | body).json["token"]
+        assert API(mine.port, text).get(f"/v1/apps/{APP}").status == 404
     for kind in ("session", "calendar"):
         answer = signing_in.api.request("POST", "/v1/tokens", {"name": "x", "kind": kind, "grants": EVERYTHING})
         assert answer.status == 422
@@ -335,6 +342,10 @@ def test_jobs_of_ci_systems_sign_in_by_their_subjects(signing_in, name):
     job = session(signing_in.api, token(issuer, sub=subject, groups=None))
     me = job.must("GET", "/v1/whoami").json
     assert me["principal"]["kind"] == "service" and me["actor"]["name"] == subject
+    # Another job of the rule is another session of the same principal.
+    second = session(signing_in.api, token(issuer, sub=f"{patterns[0][:-1]}another", groups=None)).must("GET", "/v1/whoami").json
+    assert second["principal"]["principal_id"] == me["principal"]["principal_id"]
+    assert second["actor"]["name"] == f"{patterns[0][:-1]}another"
     for stranger in strangers:
         assert sign_in(signing_in.api, token(issuer, sub=stranger, groups=None)).status == 403, stranger
 
@@ -345,7 +356,7 @@ def test_failed_sign_ins_wait_longer_and_longer_and_right_ones_pass(own_server, 
     api = own_server.api
     statuses = [sign_in(api, "x.y.z") for _ in range(8)]
     assert [answer.status for answer in statuses] == [401] * 6 + [429] * 2
-    assert int(statuses[-1]["Retry-After"]) >= 1
+    assert int(statuses[-1]["Retry-After"]) >= 1 and "is not three parts" in statuses[-1].json["detail"]
     # Nothing else waits.
     assert api.get("/v1/whoami").status == 200
     records = eventually(lambda: [
@@ -405,6 +416,7 @@ def test_a_person_signs_in_by_a_code_and_out_again(signing_in):
     ]  # fmt: skip
     assert "no server is given" in run(signing_in, "whoami", status=2).stderr
     done = run(signing_in, "login", "--server", url(signing_in))
+    assert f"asks you to sign in at {base}, as its client cli" in done.stderr
     assert "WDJB-MJHT" in done.stderr and "\u001b" not in done.stderr and not done.stdout
     assert issuer.forms[0] == ("/company/device", {"client_id": "cli", "scope": "openid profile email"})
     assert issuer.forms[-1][1]["device_code"] == "secret"
@@ -461,15 +473,46 @@ def test_providers_rules_and_identities_are_managed_at_the_command_line(signing_
     assert f"Identity tokens of {issuer} for pinledger are accepted, as those of cli." in said.stdout
     said = cli("access", "sign-in", "set", "jobs", "--provider", "cli", "--service", "--claim", "sub=repo:example/shop:*",
         "--claim", "env=prod", "--claim", "env=test", "--role", "editor", "--app", APP, "--for", "15m")  # fmt: skip
-    assert "admits identities of cli with env=prod|test, sub=repo:example/shop:*, for 900 seconds" in said.stdout
+    assert "admits identities of cli with env=prod|test, sub=repo:example/shop:* as programs, for 900 seconds" in said.stdout
     (rule,) = [each for each in signing_in.cli_json("access", "sign-in", "list")["sign_in_rules"] if each["rule"] == "jobs"]
     assert rule["claims"] == {"env": ["prod", "test"], "sub": ["repo:example/shop:*"]} and rule["session_seconds"] == 900
     for command in (["provider", "list"], ["sign-in", "list"], ["identity", "list"]):
         assert cli("access", *command).stdout
     person = signing_in.cli_json("access", "add", "Ada")["principal_id"]
+    twin = cli("access", "provider", "set", "twin", "--issuer", issuer, "--audience", "wiki", status=6)
+    assert "The identity provider cli has this issuer" in twin.stderr
+    assert "jobs" in cli("access", "review").stdout
     linked = signing_in.cli_json("access", "identity", "link", person, "--issuer", issuer, "--subject", "ada")
     identity = linked["events"][0]["data"]["identity_id"]
     cli("access", "identity", "unlink", identity)
     assert cli("access", "provider", "remove", "cli", status=6)
     cli("access", "sign-in", "remove", "jobs")
     cli("access", "provider", "remove", "cli")
+
+
+def test_the_history_of_a_person_has_what_was_done_with_every_session(signing_in):
+    subject = unique()
+    for number in range(2):
+        mine = session(signing_in.api, token(signing_in.company, sub=subject))
+        mine.must("PATCH", f"/v1/apps/{APP}", {"display_name": f"{subject} {number}"})
+    me = mine.must("GET", "/v1/whoami").json["principal"]["principal_id"]
+    events = signing_in.api.history("/v1/history", actor=me)
+    assert [event["type"] for event in events if event["type"] == "AppRenamed"] == ["AppRenamed"] * 2
+    assert {event["actor"]["principal_id"] for event in events} == {me}
+    assert signing_in.api.must("GET", f"/v1/access/principals/{me}").json["last_sign_in"]["rules"] == ["developers"]
+
+
+def test_an_operator_who_asks_too_much_waits_and_still_engages_kill_switches(request):
+    server = Server(more=["--requests-per-operator", "1"])
+    request.addfinalizer(server.destroy)
+    server.start()
+    server.api.make_app(APP, "api.example.com")
+    other = API(server.port, server.api.must("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING}).json["token"])
+    answers = [server.api.get("/v1/whoami") for _ in range(12)]
+    assert answers[0]["RateLimit-Policy"] == '"operator";q=10;w=10' and answers[0]["RateLimit"].startswith('"operator";r=')
+    late = answers[-1]
+    assert (late.status, late.json["type"]) == (429, "/problems/too_many_requests")
+    assert int(late["Retry-After"]) >= 1 and late["RateLimit"].startswith('"operator";r=0;t=')
+    assert other.get("/v1/whoami").status == 200
+    until = {"expires_at": from_now(seconds=3600), "reason": "stop"}
+    assert server.api.request("PUT", f"/v1/apps/{APP}/kill-switch", until).status == 200

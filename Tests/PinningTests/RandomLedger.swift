@@ -214,7 +214,7 @@ struct RandomLedger {
                 SignIn(
                     provider: company.name, identity: self.identity(),
                     claims: IdentityClaims(["groups": ["Entwicklung"]]), displayName: self.text(),
-                    tokenID: self.key(), digest: sha256(self.key().utf8)))
+                    principal: self.identity().principalID, tokenID: self.key(), digest: sha256(self.key().utf8)))
         }
     }
 

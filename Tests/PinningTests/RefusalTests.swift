@@ -102,6 +102,8 @@ import Testing
         case .tooManyContributors: .tooManyContributors
         case .identityProviderUnknown: .identityProviderUnknown
         case .identityProviderFixed: .identityProviderFixed
+        case .issuerTaken: .issuerTaken
+        case .identityUnlinked: .identityUnlinked
         case .identityProviderInUse: .identityProviderInUse
         case .tooManyIdentityProviders: .tooManyIdentityProviders
         case .signInRuleUnknown: .signInRuleUnknown
@@ -159,7 +161,8 @@ import Testing
         case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
         case approvalsMissing, approverNotPerson, approvalOfOwnChange, proposerNotPrincipal
         case tooManyCommands, tooManyChanges, tooManyContributors
-        case identityProviderUnknown, identityProviderFixed, identityProviderInUse, tooManyIdentityProviders
+        case issuerTaken, identityUnlinked, identityProviderUnknown, identityProviderFixed, identityProviderInUse,
+            tooManyIdentityProviders
         case signInRuleUnknown, signInRuleTooOpen, tooManySignInRules, identityUnknown, identityTaken
         case tooManyIdentities, signInDenied, identityTokenUsed
         case webhookExists, webhookUnknown, tooManyWebhooks

@@ -6,11 +6,12 @@ import Testing
 /// A verified identity's sign-in.
 func signIn(
     _ subject: String = "1", of provider: IdentityProvider = company,
-    _ claims: [String: JSON] = ["groups": ["Entwicklung"]], as id: String = "tok_s"
+    _ claims: [String: JSON] = ["groups": ["Entwicklung"]], as id: String = "tok_s", acting principal: String? = nil
 ) -> SignIn {
-    SignIn(
-        provider: provider.name, identity: identity(subject, of: provider), claims: IdentityClaims(claims),
-        displayName: "Ada", tokenID: id, digest: sha256(id.utf8))
+    let identity = identity(subject, of: provider)
+    return SignIn(
+        provider: provider.name, identity: identity, claims: IdentityClaims(claims), displayName: "Ada",
+        principal: principal ?? identity.principalID, tokenID: id, digest: sha256(id.utf8))
 }
 
 @Suite struct SignInTests {
@@ -37,7 +38,8 @@ func signIn(
             (0..<IdentityProvider.limit).map {
                 .identity(
                     .setProvider(
-                        IdentityProvider(name: roleName("p\($0)"), issuer: company.issuer, audiences: ["a"])))
+                        IdentityProvider(
+                            name: roleName("p\($0)"), issuer: issuer("https://p\($0).example.com"), audiences: ["a"])))
             }, .setProvider(company)
         ),
         ([], .removeRule(developers.name)),
@@ -62,6 +64,17 @@ func signIn(
             .link(identity("x"), principal: "prn_1")
         ),
         ([set], .signIn(signIn())),
+        (
+            [set],
+            .setProvider(IdentityProvider(name: roleName("twin"), issuer: company.issuer, audiences: ["wiki"]))
+        ),
+        (
+            [
+                set, .identity(.setRule(developers)), .identity(.signIn(signIn())),
+                .identity(.unlink(id: identity("1").id)),
+            ],
+            .signIn(signIn(as: "tok_t"))
+        ),
         ([set, .identity(.setRule(developers)), .identity(.signIn(signIn()))], .signIn(signIn())),
     ]
 
@@ -118,7 +131,8 @@ func signIn(
         try world.give(Self.ada)
         try world.give(.grantRole(id: "grt_1", principal: "prn_1", .everywhere(.operator)))
         try world.give(.identity(.link(identity("1"), principal: "prn_1")))
-        try world.give(.identity(.signIn(signIn())))
+        #expect(world.refusal(.identity(.signIn(signIn()))) == .signInDenied, "it was to sign in as another")
+        try world.give(.identity(.signIn(signIn(acting: "prn_1"))))
         #expect(world.state.access.principals.count == 1)
         #expect(world.may(.changeApps) && world.may(.engageKillSwitches))
         try world.give(.revokeGrant(id: "grt_1"))
@@ -154,18 +168,86 @@ func signIn(
         #expect(!world.may(.changeApps))
     }
 
-    @Test func `a session gives on nothing that outlasts it but what its principal holds itself`() throws {
+    @Test func `a session makes no token for its principal that outlasts it`() throws {
         var world = try self.world(developers)
         try world.give(.identity(.signIn(signIn())))
-        let own = newToken("tok_9", digest: sha256([9]), [.everywhere(.editor)], of: identity("1").principalID)
-        #expect(world.refusal(.issueToken(own), as: Self.actor) == .grantTooWide(.everywhere(.editor)))
-        // Without limits of its own, it may do what the principal may: nothing.
-        let unlimited = newToken("tok_8", digest: sha256([8]), nil, of: identity("1").principalID)
-        try world.give(.issueToken(unlimited), as: Self.actor)
+        let (mine, end) = (identity("1").principalID, noon.adding(seconds: developers.sessionSeconds))
+        for grants in [nil, [Grant.everywhere(.editor)]] {
+            let long = newToken("tok_9", digest: sha256([9]), until: end.adding(seconds: 1), grants, of: mine)
+            #expect(world.refusal(.issueToken(long), as: Self.actor) == .expiryTooFar(long.expiresAt, limit: end))
+            let short = newToken("tok_9", digest: sha256([9]), until: end, grants, of: mine)
+            #expect(world.refusal(.issueToken(short), as: Self.actor) == nil)
+        }
+        // Without the session, it may do what the principal may: nothing.
+        try world.give(.issueToken(newToken("tok_8", digest: sha256([8]), until: end, nil, of: mine)), as: Self.actor)
         #expect(!world.may(.readApps, "tok_8"))
-        try world.give(.grantRole(id: "grt_1", principal: identity("1").principalID, .everywhere(.editor)))
-        try world.give(.issueToken(own), as: Self.actor)
-        #expect(world.may(.changeApps, "tok_9"))
+    }
+
+    @Test
+    func
+        `a session by which access is managed makes tokens for others that last, as far as its principal was granted it`()
+        throws
+    {
+        var admins = Self.rule("admins", .admin)
+        admins.claims = developers.claims
+        var world = try self.world(admins)
+        try world.give(.identity(.signIn(signIn())))
+        let end = noon.adding(seconds: admins.sessionSeconds)
+        let job = newToken("tok_9", digest: sha256([9]), until: end.adding(seconds: 86_400))
+        #expect(world.refusal(.issueToken(job), as: Self.actor) == .expiryTooFar(job.expiresAt, limit: end))
+        try world.give(.grantRole(id: "grt_1", principal: identity("1").principalID, .everywhere(.admin)))
+        #expect(world.refusal(.issueToken(job), as: Self.actor) == nil)
+    }
+
+    @Test func `an unlinked identity signs in as no one, and its sessions end`() throws {
+        var world = try self.world(developers)
+        try world.give(.identity(.signIn(signIn())))
+        try world.give(.identity(.unlink(id: identity("1").id)))
+        #expect(!world.may(.readApps))
+        #expect(world.refusal(.identity(.signIn(signIn(as: "tok_t")))) == .identityUnlinked(identity("1").id))
+        try world.give(Self.ada)
+        try world.give(.identity(.link(identity("1"), principal: "prn_1")))
+        try world.give(.identity(.signIn(signIn(as: "tok_t", acting: "prn_1"))))
+        #expect(world.may(.changeApps, "tok_t") && !world.may(.readApps))
+    }
+
+    @Test func `a rule for linked identities makes nobody a second person`() throws {
+        var linked = developers
+        linked.isForLinked = true
+        var world = try self.world(linked)
+        #expect(world.refusal(.identity(.signIn(signIn()))) == .identityUnlinked(identity("1").id))
+        #expect(world.refusal(.identity(.signIn(signIn("1", ["groups": ["x"]])))) == .signInDenied)
+        try world.give(Self.ada)
+        try world.give(.identity(.link(identity("1"), principal: "prn_1")))
+        try world.give(.identity(.signIn(signIn(acting: "prn_1"))))
+        #expect(world.may(.changeApps))
+    }
+
+    @Test func `programs share a principal for each rule, however many subjects they have`() throws {
+        var robots = Self.rule("robots", .editor)
+        robots.kind = .service
+        robots.claims = developers.claims
+        var world = try self.world(robots)
+        let id = robots.principalID(at: company.issuer)
+        for number in 0..<3 { try world.give(.identity(.signIn(signIn("\(number)", as: "tok_\(number)", acting: id)))) }
+        #expect(Array(world.state.access.principals.keys) == [id] && world.state.access.identities.isEmpty)
+        #expect(world.may(.changeApps, "tok_0") && world.may(.changeApps, "tok_2"))
+        try world.give(.suspendPrincipal(id: id))
+        #expect(!world.may(.changeApps, "tok_0"))
+        #expect(world.refusal(.identity(.signIn(signIn(as: "tok_x", acting: id)))) == .signInDenied)
+    }
+
+    @Test func `a manager of access reinstates nobody who holds more by a rule than they do`() throws {
+        var world = try self.world(developers)
+        try world.give(.identity(.signIn(signIn())))
+        try world.give(.suspendPrincipal(id: identity("1").principalID))
+        try world.give(.defineRole(roleName("manager"), [.manageAccess, .readAccess]))
+        try world.give(
+            .issueToken(newToken("tok_1", digest: sha256([2]), [Grant(role: roleName("manager"), apps: [.all])])))
+        #expect(
+            world.refusal(
+                .reinstatePrincipal(id: identity("1").principalID), as: Actor(kind: .token, id: "tok_1", name: "y"))
+                == .grantTooWide(.everywhere(.editor)))
     }
 
     @Test func `no token is a session but by a sign-in`() throws {
@@ -184,6 +266,8 @@ func signIn(
         try world.give(.defineRole(roleName("manager"), [.manageAccess, .readAccess]))
         try world.give(
             .issueToken(newToken("tok_1", digest: sha256([2]), [Grant(role: roleName("manager"), apps: [.all])])))
+        var wider = company
+        wider.audiences.append("wiki")
         let (narrow, manager) = (
             Actor(kind: .token, id: "tok_0", name: "x"), Actor(kind: .token, id: "tok_1", name: "y")
         )
@@ -194,6 +278,7 @@ func signIn(
                 world.refusal(.identity(command), as: narrow) == .permissionMissing(.manageAccess, .everywhere))
         }
         #expect(world.refusal(.identity(.setRule(developers)), as: manager) == .grantTooWide(.everywhere(.editor)))
+        #expect(world.refusal(.identity(.setProvider(wider)), as: manager) == .grantTooWide(.everywhere(.admin)))
         try world.give(Self.ada)
         #expect(
             world.refusal(.identity(.link(identity("1"), principal: "prn_1")), as: manager)
@@ -207,7 +292,7 @@ func signIn(
         var world = try self.world(developers, robots)
         try world.give(Self.ada)
         try world.give(.identity(.link(identity("1"), principal: "prn_1")))
-        try world.give(.identity(.signIn(signIn())))
+        try world.give(.identity(.signIn(signIn(acting: "prn_1"))))
         #expect(world.may(.changeApps) && !world.may(.manageAccess))
     }
 
@@ -227,7 +312,8 @@ func signIn(
         }
         let sessions = world.state.access.tokens.values.filter { $0.kind == .session }
         #expect(sessions.count < 600)
-        // Of the last day, all are there.
+        #expect(world.state.access.sessionCounts.values.reduce(0, +) == sessions.count)
+        // Those of the last day are all there.
         #expect(sessions.count >= 90)
         #expect(world.state.access.tokens["tok_0"] != nil)
         #expect(world.state.access.idByDigest.count == world.state.access.tokens.count)
@@ -261,6 +347,7 @@ func signIn(
     private static let claims: [String: JSON] = [
         "sub": "repo:example/shop:ref:refs/heads/main", "groups": ["dev", "ops", 7, ["nested"]], "admin": true,
         "level": 3, "email": "ada@example.com", "object": ["a": "b"], "null": .null,
+        "kelvin": "\u{212A}", "accent": "e\u{301}",
     ]
 
     @Test(arguments: [
@@ -270,6 +357,8 @@ func signIn(
         ("groups", "dev", true), ("groups", "Dev", false), ("groups", "7", true), ("groups", "nested", false),
         ("admin", "true", true), ("admin", "false", false), ("level", "3", true), ("level", "03", false),
         ("email", "ada@example.com", false), ("object", "b", false), ("null", "null", false), ("missing", "x", false),
+        // The Kelvin sign and a letter with a combining mark, which Swift takes for the same characters.
+        ("kelvin", "K", false), ("kelvin", "\u{212A}", true), ("accent", "\u{E9}", false), ("accent", "e\u{301}", true),
     ])
     func `a claim is compared to the character`(name: String, value: String, isAdmitted: Bool) {
         let rule = SignInRule(

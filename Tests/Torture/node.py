@@ -54,6 +54,8 @@ class Node(Process):
         self.environment.pop("PINLEDGER_DATABASE_TIMEOUT")
         # Every client of a stage comes from one address.
         self.environment |= {f"PINLEDGER_{what}_PER_NETWORK": "0" for what in ("CONNECTIONS", "STREAMS", "REQUESTS")}
+        # And one token stands for many operators.
+        self.environment["PINLEDGER_REQUESTS_PER_OPERATOR"] = "0"
         self.prefix = prefix or []
         #: What is started: the program under test, or another version of it.
         self.program = BINARY

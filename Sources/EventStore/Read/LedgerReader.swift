@@ -227,6 +227,8 @@ package struct LedgerReader: Sendable {
         package var types: [String] = []
         /// Ids of actors; none for all.
         package var actorIDs: [String] = []
+        /// Only events caused by this principal, with whichever token; nil for all. It is looked for as a text is, and not together with one.
+        package var principal: String?
         package var since: Timestamp?
         package var until: Timestamp?
         /// Only events behind this position.
@@ -262,6 +264,7 @@ package struct LedgerReader: Sendable {
     ) async throws -> Page {
         var conditions: [String] = []
         var parameters: [PostgresValue] = []
+        let sought = filter.text ?? filter.principal.map { Array("\"\($0)\"".utf8) }
         func add(_ condition: String, _ value: PostgresValue) {
             parameters.append(value)
             conditions.append(condition.replacing("?", with: "$\(parameters.count)"))
@@ -288,7 +291,7 @@ package struct LedgerReader: Sendable {
             var (conditions, parameters) = (conditions, parameters)
             func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
             var last: Int64?
-            if let text = filter.text {
+            if let text = sought {
                 last = try await connection.query(
                     "SELECT position FROM pinledger.event \(clause()) ORDER BY \(order) LIMIT 1 OFFSET $\(parameters.count + 1)",
                     parameters + [.int64(width - 1)]
@@ -311,7 +314,7 @@ package struct LedgerReader: Sendable {
                 """
             let rows = try await connection.query(sql, parameters + [.int64(Int64(limit) + 1)])
             // The database cannot search pruned entries: this process looks for the text in the bundles, in more of them.
-            guard filter.text != nil, self.bundles != nil, limit < Self.prunedWidthOfPage,
+            guard sought != nil, self.bundles != nil, limit < Self.prunedWidthOfPage,
                 rows.firstPruned(entry: 1) != nil
             else { return (last, rows, limit + 1) }
             let more = try await connection.query(sql, parameters + [.int64(Int64(Self.prunedWidthOfPage))])
@@ -322,7 +325,10 @@ package struct LedgerReader: Sendable {
         let pruned = filled.firstPruned(entry: 1)
         if pruned == 0 { throw try await self.missing(at: try filled[0].int64(0)) }
         let found = try Self.stored(filled.prefix(pruned ?? filled.count))
-        let matching = filter.text.map { text in found.filter { Self.holds($0.bytes, text) } } ?? found
+        let matching = found.filter { stored in
+            sought.map { Self.holds(stored.bytes, $0) } ?? true
+                && filter.principal.map { stored.entry.origin.actor.principalID == $0 } ?? true
+        }
         let entries = Array(matching.prefix(limit))
         if matching.count > limit { return Page(entries: entries, next: entries.last?.entry.position) }
         let isCut = pruned != nil || found.count == candidates

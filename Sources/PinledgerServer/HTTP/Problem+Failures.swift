@@ -218,7 +218,8 @@ extension Problem {
             .changeNeedsNoReview, .approvalsMissing, .approverNotPerson, .approvalOfOwnChange, .proposerNotPrincipal,
             .tooManyCommands, .tooManyChanges, .tooManyContributors:
             self.init(change: refusal)
-        case .identityProviderUnknown, .identityProviderFixed, .identityProviderInUse, .tooManyIdentityProviders,
+        case .issuerTaken, .identityUnlinked, .identityProviderUnknown, .identityProviderFixed, .identityProviderInUse,
+            .tooManyIdentityProviders,
             .signInRuleUnknown, .signInRuleTooOpen, .tooManySignInRules, .identityUnknown, .identityTaken,
             .tooManyIdentities, .signInDenied, .identityTokenUsed:
             self.init(signIn: refusal)

@@ -27,6 +27,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case identityTokenInvalid = "identity_token_invalid"
     case identityTokenUsed = "identity_token_used"
     case signInDenied = "sign_in_denied"
+    case identityUnlinked = "identity_unlinked"
     case identityProviderUnavailable = "identity_provider_unavailable"
     case signatureInvalid = "signature_invalid"
 
@@ -105,6 +106,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case approvalRuleUnknown = "approval_rule_unknown"
     case identityProviderUnknown = "identity_provider_unknown"
     case identityProviderFixed = "identity_provider_fixed"
+    case issuerTaken = "issuer_taken"
     case identityProviderInUse = "identity_provider_in_use"
     case signInRuleUnknown = "sign_in_rule_unknown"
     case signInRuleTooOpen = "sign_in_rule_too_open"
@@ -196,7 +198,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenMissing:
             (
                 .unauthorized, "A token is required",
-                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME --role ROLE --app APP`."
+                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME --role ROLE --app APP`, or for some hours from `pinledger login`."
             )
         case .tokenMalformed:
             (
@@ -206,7 +208,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .tokenInvalid:
             (
                 .unauthorized, "The token is not accepted",
-                "It is wrong, expired or revoked, comes from a network that it is not bound to, or belongs to a suspended principal: ask an administrator."
+                "It is wrong, expired or revoked, comes from a network that it is not bound to, or belongs to a suspended principal: sign in again (`pinledger login`), or ask an administrator."
             )
         case .permissionDenied:
             (
@@ -494,11 +496,24 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "Get a new identity token from the provider, for this server's audience, and sign in at once. If that does not help, compare the token's claims with `pinledger access provider list`."
             )
         case .identityTokenUsed:
-            (.conflict, "The identity token was used already", "Get a new identity token: each gives one session.")
+            (
+                .conflict, "The identity token was used already",
+                "Get a new identity token: each gives one session. Where a job has only one, sign in once and keep the session's token for the whole job."
+            )
         case .signInDenied:
             (
                 .forbidden, "No rule admits you",
                 "Ask who manages access to compare your token's claims with the sign-in rules (`pinledger access sign-in list`), which are matched to the character."
+            )
+        case .identityUnlinked:
+            (
+                .forbidden, "The identity is linked to no principal",
+                "Ask who manages access to link it: `pinledger access identity link PRINCIPAL --issuer URL --subject TEXT`."
+            )
+        case .issuerTaken:
+            (
+                .conflict, "The issuer is another provider's",
+                "Give that provider the further audiences instead (`pinledger access provider set NAME --issuer URL --audience TEXT`)."
             )
         case .identityProviderUnavailable:
             (

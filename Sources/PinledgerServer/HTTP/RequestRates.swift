@@ -1,8 +1,33 @@
+import HTTPTypes
 import Signals
 import Synchronization
 
-/// Limits how many of the most expensive public requests one network may make in a second.
+/// Limits how many requests each of many callers may make in a second: networks of clients, or operators.
 final class RequestRates: Sendable {
+    /// What became of a request, and what its sender has left.
+    struct Standing: Sendable {
+        /// Seconds to wait for a request that comes too early; nil for one that is accepted.
+        var wait: Double?
+        /// Requests that may follow at once.
+        var remaining: Int
+        /// Requests that may come at once after a time without any, and the seconds in which as many come back.
+        var quota: Int
+        var window: Int
+        /// Seconds until all of the quota is there again.
+        var reset: Double
+
+        /// The fields of draft-ietf-httpapi-ratelimit-headers.
+        ///
+        /// - Parameter policy: The limit's name, in letters.
+        func fields(_ policy: String) -> [(HTTPField.Name, String)] {
+            let reset = Int(min(self.reset, 3600).rounded(.up))
+            return [
+                (.rateLimitPolicy, "\"\(policy)\";q=\(self.quota);w=\(self.window)"),
+                (.rateLimit, "\"\(policy)\";r=\(self.remaining);t=\(reset)"),
+            ]
+        }
+    }
+
     private let buckets: Mutex<NetworkBuckets>
 
     /// - Parameter rate: Requests a second, ten times that at once; 0 for no limit.
@@ -10,15 +35,26 @@ final class RequestRates: Sendable {
         self.buckets = Mutex(NetworkBuckets(rate: rate))
     }
 
-    /// Accepts a request; otherwise returns how many seconds its network has to wait.
-    func admit(_ network: ClientNetwork) -> Double? {
+    /// Accepts a request of a caller, or says how long it has to wait; nil where there is no limit.
+    ///
+    /// - Parameter isUrgent: Whether it is accepted in any case; it counts all the same.
+    func admit(_ caller: some Hashable, isUrgent: Bool = false) -> Standing? {
         // Hashed with the process's own seed: no client can find out which network shares another's bucket.
-        let key = UInt32(truncatingIfNeeded: network.hashValue)
+        let key = UInt32(truncatingIfNeeded: caller.hashValue)
         return self.buckets.withLock { buckets in
+            guard buckets.rate > 0 else { return nil }
             let now = ContinuousClock.now
-            if let wait = buckets.wait(of: key, at: now) { return wait }
-            buckets.charge(1, to: key, at: now)
-            return nil
+            let wait = isUrgent ? nil : buckets.wait(of: key, at: now)
+            if wait == nil { buckets.charge(1, to: key, at: now) }
+            let (tokens, seconds) = buckets.standing(of: key, at: now)
+            return Standing(
+                wait: wait, remaining: tokens, quota: Int(buckets.capacity),
+                window: max(1, Int((buckets.capacity / buckets.rate).rounded())), reset: seconds)
         }
     }
+}
+
+extension HTTPField.Name {
+    static let rateLimit = Self.constant("RateLimit")
+    static let rateLimitPolicy = Self.constant("RateLimit-Policy")
 }

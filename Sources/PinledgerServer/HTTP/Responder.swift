@@ -19,7 +19,9 @@ struct Responder: HTTPResponder {
     let unread: @Sendable () -> LedgerFault?
     let content: Server.Listener.Content
     let places: ConnectionPlaces
+    /// The limits of clients' networks, and of operators.
     let rates: RequestRates
+    let operatorRates: RequestRates
     let log: LimitedLog
     /// The addresses of proxies whose statement of clients' addresses is trusted.
     let trustedProxies: [IPNetwork]
@@ -34,6 +36,7 @@ struct Responder: HTTPResponder {
         do {
             let answer = try await self.answer(request, context)
             response = answer.response
+            for (name, value) in answer.standing?.fields("operator") ?? [] { response.headers[name] = value }
             if answer.isPrepared {
                 guard request.method == .head, response.status != .notModified else { return response }
                 return response.createHeadResponse()
@@ -87,6 +90,8 @@ struct Responder: HTTPResponder {
         var response: Response
         /// Whether the answer is the same for all, and complete.
         var isPrepared = false
+        /// What the caller's limit leaves it; nil for clients, and where there is no limit.
+        var standing: RequestRates.Standing?
     }
 
     private func answer(_ request: Request, _ context: ExchangeContext) async throws -> Answer {
@@ -113,11 +118,12 @@ struct Responder: HTTPResponder {
             do {
                 if !route.needsNoLedger, let fault = self.unread() { throw fault }
                 caller = try self.caller(of: request, context, route)
+                let standing = try self.admit(caller, route)
                 let exchange = try self.exchange(
                     of: request, context, route, parameters, parts.count > 1 ? parts[1] : "", by: caller)
                 let response = try await route.handler(exchange)
                 self.audit(readOf: route, response, of: request, context, parameters, by: caller)
-                return Answer(response: response, isPrepared: route.isPrepared)
+                return Answer(response: response, isPrepared: route.isPrepared, standing: standing)
             } catch {
                 let problem = Problem(error)
                 self.note(error, as: problem, in: route, request, context)
@@ -199,6 +205,26 @@ struct Responder: HTTPResponder {
         }
     }
 
+    /// Refuses a request of an operator who makes too many: one must not take the others' share. Kill switches are engaged all the same.
+    private func admit(
+        _ caller: Authenticator.Caller?, _ route: Route
+    ) throws(Problem) -> RequestRates.Standing? {
+        guard let caller else { return nil }
+        let isUrgent = route.access.permission == .engageKillSwitches
+        let standing = self.operatorRates.admit(caller.actor.party, isUrgent: isUrgent)
+        guard let standing, let wait = standing.wait else { return standing }
+        throw Self.tooMany("You have sent too many requests.", standing, wait, "operator")
+    }
+
+    private static func tooMany(
+        _ detail: String, _ standing: RequestRates.Standing, _ wait: Double, _ policy: String
+    ) -> Problem {
+        var problem = Problem(.tooManyRequests, detail)
+        problem.headers[.retryAfter] = String(Int(min(wait, 3600).rounded(.up)))
+        for (name, value) in standing.fields(policy) { problem.headers[name] = value }
+        return problem
+    }
+
     /// Refuses requests without a place, and those that one network makes too often.
     private func admit(
         _ request: Request, _ context: ExchangeContext, _ route: Route, isOperators: Bool
@@ -216,11 +242,9 @@ struct Responder: HTTPResponder {
             let network = ClientNetwork(
                 of: context.peer, forwardedFor: PreparedAnswer.joined(request.headers, .forwardedFor),
                 trusted: self.trustedProxies),
-            let wait = self.rates.admit(network)
+            let standing = self.rates.admit(network), let wait = standing.wait
         else { return }
-        var problem = Problem(.tooManyRequests, "Your network has asked too often.")
-        problem.headers[.retryAfter] = String(Int(min(wait, 3600).rounded(.up)))
-        throw problem
+        throw Self.tooMany("Your network has asked too often.", standing, wait, "network")
     }
 
     private static func query(_ text: Substring, of route: Route) throws(Problem) -> [String: String] {

@@ -110,7 +110,7 @@ extension AccessEvent {
             "IdentityLinked", .access,
             EventField(
                 all: { (m) throws(JSONDefect) in try LinkedIdentity(&m) }, \.members)
-        ) { .access(.identityLinked($0.identity, principal: $0.principal)) }
+        ) { .access(.identityLinked($0.identity, principal: $0.principal ?? "")) }
         static let identityUnlinked = EventDeclaration(
             "IdentityUnlinked", .access, EventField("identity_id", .text), principalID
         ) { .access(.identityUnlinked(id: $0, principal: $1)) }

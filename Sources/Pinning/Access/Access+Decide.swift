@@ -2,8 +2,8 @@ import Addresses
 import PinWire
 
 extension Access {
-    /// Decides on a command: nobody gives a right on that they do not hold themselves, for as long and from as many
-    /// networks.
+    /// Decides on a command: nobody gives a right on that they do not hold themselves, for as long; and no token is accepted from
+    /// networks from which its maker is not.
     package func decide(_ command: AccessCommand, in context: DecisionContext) throws(Refusal) -> [AccessEvent] {
         switch command {
         case .issueToken(let token):
@@ -42,7 +42,12 @@ extension Access {
         case .reinstatePrincipal(let id):
             let principal = try self.managed(id, in: context)
             guard principal.suspendedAt != nil else { return [] }
-            for grant in principal.grants.values where !grant.hasEnded(at: context.now) {
+            // Its sessions give again what their rules say.
+            let rules = self.tokens.values.flatMap { token in
+                token.terms?.principal == id && token.isValid(at: context.now) ? token.terms?.origin?.rules ?? [] : []
+            }
+            let given = Array(principal.grants.values) + self.grants(of: (principal.lastSignIn?.rules ?? []) + rules)
+            for grant in Set(given) where !grant.hasEnded(at: context.now) {
                 try self.checkMayGive(grant, in: context)
             }
             return [.principalReinstated(id: id)]
@@ -240,7 +245,7 @@ extension Access {
             // It may do what its principal may, and will be allowed to: nobody else but an administrator gives that.
             guard isOwn ? maker?.grants == nil : context.rights.cover(.everywhere(.admin), Set(Permission.allCases))
             else { throw .grantTooWide(.everywhere(.admin)) }
-            return
+            return try self.checkEnd(end, isOwn: isOwn, owned: false, in: context)
         }
         for grant in grants {
             guard self.has(grant.role) else { throw .roleUnknown(grant.role) }
@@ -248,18 +253,23 @@ extension Access {
             var permissions = self.permissions(of: grant.role)
             if !isOwn { permissions.insert(.manageAccess) }
             try self.checkMayGive(grant, until: end, permissions, in: context)
-            // Nothing that rules give to its identity outlasts a session.
-            guard maker?.origin == nil || !isOwn || self.owns(terms.principal, grant, permissions, at: context.now)
-            else {
-                throw .grantTooWide(grant)
-            }
+            var bounded = grant
+            bounded.expiresAt = min(grant.expiresAt ?? end, end)
+            let own = maker?.principal.flatMap { self.principals[$0] }.map { Array($0.grants.values) } ?? []
+            let owned = Rights(limits: [self.parts(of: own, at: context.now)]).cover(bounded, permissions)
+            try self.checkEnd(end, isOwn: isOwn, owned: owned, in: context)
         }
     }
 
-    /// Whether a principal's own grants give as much as a grant.
-    private func owns(_ id: String?, _ grant: Grant, _ permissions: Set<Permission>, at now: Timestamp) -> Bool {
-        let grants = id.flatMap { self.principals[$0] }.map { Array($0.grants.values) } ?? []
-        return Rights(limits: [self.parts(of: grants, at: now)]).cover(grant, permissions)
+    /// Refuses a token that outlasts the session by which it is made: one for the same principal, or one that gives more than the
+    /// principal was granted itself. Otherwise a session, which lasts for hours, could be made into one that lasts for a year.
+    private func checkEnd(
+        _ end: Timestamp, isOwn: Bool, owned: Bool, in context: DecisionContext
+    ) throws(Refusal) {
+        guard let session = self.token(of: context.commander), session.terms?.origin != nil, isOwn || !owned else {
+            return
+        }
+        guard end <= session.expiresAt else { throw .expiryTooFar(end, limit: session.expiresAt) }
     }
 
     /// Refuses a token's grant that gives permissions which who gives them does not have on its apps, for as long.

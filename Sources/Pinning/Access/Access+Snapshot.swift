@@ -51,7 +51,10 @@ extension Access {
             out.add(rule.revision)
         }
         out.add(each: self.identities.sorted { $0.key < $1.key }) { $0.add(json: $1.value.json) }
-        out.add(self.sessionCount)
+        out.add(each: self.sessionCounts.sorted { $0.key < $1.key }) { out, pair in
+            out.add(pair.key)
+            out.add(Int64(pair.value))
+        }
         out.add(self.sessionsToPrune)
     }
 
@@ -121,7 +124,8 @@ extension Access {
             }
         }
         for linked in identities { self.identities[linked.identity.id] = linked }
-        self.sessionCount = try reader.number()
+        let counts = try reader.each { (r) throws(SnapshotDefect) in (try r.text(), try r.number()) }
+        for (principal, count) in counts { self.sessionCounts[principal] = Int(count) }
         self.sessionsToPrune = try reader.number()
     }
 }

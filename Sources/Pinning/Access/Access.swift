@@ -21,8 +21,10 @@ package struct Access: Hashable, Sendable {
     package var signInRules: [RoleName: SignInRule] = [:]
     /// By their ids.
     package var identities: [String: LinkedIdentity] = [:]
-    /// Sessions among the tokens, and how many there are to be before those that ended are looked for.
-    var (sessionCount, sessionsToPrune): (Int64, Int64) = (0, 256)
+    /// How many sessions of each principal are among the tokens, and how many there are to be in all before those that ended are looked
+    /// for.
+    var sessionCounts: [String: Int] = [:]
+    var sessionsToPrune: Int64 = 256
 
     /// The longest life of a token: a year.
     package static let longestSeconds: Int64 = 366 * 86_400
@@ -74,7 +76,9 @@ package struct Access: Hashable, Sendable {
         case .signInRuleRemoved(let name): self.signInRules[name] = nil
         case .identityLinked(let identity, let principal):
             self.identities[identity.id] = LinkedIdentity(identity: identity, principal: principal)
-        case .identityUnlinked(let id, _): self.identities[id] = nil
+        case .identityUnlinked(let id, let principal):
+            self.identities[id]?.principal = nil
+            self.principals[principal]?.lastSignIn?.rules = []
         }
     }
 
@@ -106,6 +110,7 @@ package struct Access: Hashable, Sendable {
         if let id = terms.principal {
             guard let principal = self.principals[id], principal.suspendedAt == nil else { return .nothing }
             // Identities' rights are those of the rules that admitted them, and the principal's own; of further tokens only the latter.
+            if let origin = terms.origin, !self.isOf(id, origin.identity) { return .nothing }
             let grants = Array(principal.grants.values) + self.grants(of: terms.origin?.rules ?? [])
             limits.append(self.parts(of: grants, at: now))
         }

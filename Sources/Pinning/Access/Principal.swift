@@ -18,10 +18,13 @@ package struct Principal: Hashable, Sendable {
     /// By their ids.
     package var grants: [String: Grant] = [:]
     /// Nil for one that never signed in with an identity.
-    var lastSignIn: LastSignIn?
+    package var lastSignIn: LastSignIn?
+
+    /// Whether it acts, or acted, with sessions.
+    package var hasSignedIn: Bool { self.lastSignIn != nil }
 
     /// The rules that admitted it, and when.
-    struct LastSignIn: Hashable, Sendable {
+    package struct LastSignIn: Hashable, Sendable {
         var rules: [RuleReference]
         var time: Timestamp
     }
@@ -47,6 +50,12 @@ package struct Principal: Hashable, Sendable {
             "name": .string(self.name),
             "created_at": .string(self.createdAt.rfc3339),
             "suspended_at": self.suspendedAt.map { .string($0.rfc3339) },
+            "last_sign_in": self.lastSignIn.map { last in
+                [
+                    "time": .string(last.time.rfc3339),
+                    "rules": .array(last.rules.map { .string($0.name.text) }),
+                ]
+            },
             "grants": .array(
                 self.grants.sorted { $0.key < $1.key }.map { id, grant in
                     guard case .object(var members) = grant.json else { return grant.json }

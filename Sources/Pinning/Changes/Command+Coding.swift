@@ -207,7 +207,7 @@ extension AccessCommand {
         case "link_identity":
             self = try m.required("identity").object { (m) throws(JSONDefect) in
                 let linked = try LinkedIdentity(&m)
-                return .identity(.link(linked.identity, principal: linked.principal))
+                return .identity(.link(linked.identity, principal: linked.principal ?? ""))
             }
         case "unlink_identity": self = .identity(.unlink(id: try m.required("identity_id").string()))
         case "remove_freeze": self = .removeFreeze(id: try m.required("freeze_id").string())

@@ -64,11 +64,27 @@ extension DecisionContext {
             return [PermissionUse(.manageApprovals, .apps(access.approvalRules[name]?.apps ?? [.all]))]
         case .removeFreeze(let id):
             return [PermissionUse(.manageApprovals, .apps(access.freezes[id]?.apps ?? [.all]))]
-        case .identity(.setProvider), .identity(.setRule), .identity(.link):
-            return [PermissionUse(.manageAccess, .everywhere)]
-        case .identity(.removeProvider), .identity(.removeRule), .identity(.unlink), .identity(.signIn): return []
+        case .identity(let command):
+            guard let grants = access.grantsInReach(of: command) else { return [] }
+            return [
+                PermissionUse(.manageAccess, .everywhere),
+                PermissionUse(.manageAccess, .apps(grants.flatMap(\.apps))),
+            ]
         case .revokeToken, .revokeGrant, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .setFreeze:
             return []
+        }
+    }
+}
+
+extension Access {
+    /// What a command gives to identities, or gave until now; nil for one that gives none anything.
+    fileprivate func grantsInReach(of command: IdentityCommand) -> [Grant]? {
+        switch command {
+        case .setProvider(let provider):
+            self.signInRules.values.filter { $0.provider == provider.name }.flatMap(\.grants)
+        case .setRule(let rule): rule.grants + (self.signInRules[rule.name]?.grants ?? [])
+        case .link(_, let principal): self.principals[principal].map { Array($0.grants.values) } ?? []
+        case .removeProvider, .removeRule, .unlink, .signIn: nil
         }
     }
 }

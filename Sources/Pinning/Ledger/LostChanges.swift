@@ -154,7 +154,14 @@ package struct LostChanges: Hashable, Sendable {
             return state.access.signInRules[name] == nil
                 ? .nothing : .repeated(.access(.identity(.removeRule(name))))
         case (_, .access(.identityUnlinked(let id, _))):
-            return state.access.identities[id] == nil ? .nothing : .repeated(.access(.identity(.unlink(id: id))))
+            return state.access.identities[id]?.principal == nil
+                ? .nothing : .repeated(.access(.identity(.unlink(id: id))))
+        case (_, .access(.identityLinked(let identity, let principal))):
+            let present = state.access.identities[identity.id]
+            guard state.access.principals[principal] != nil, present?.principal != principal else { return .nothing }
+            // It signs in as another one.
+            guard present?.principal == nil else { return .revived }
+            return .repeated(.access(.identity(.link(identity, principal: principal))))
         // It is open again, with the approvals that it had, and could be applied, or applied once more.
         case (_, .changes(.rejected(let id, _))), (_, .changes(.withdrawn(let id, _))),
             (_, .changes(.applied(let id, _, _, _))):

@@ -108,6 +108,8 @@ package enum Refusal: Error, Hashable, Sendable {
     case identityProviderUnknown(RoleName)
     /// Its issuer cannot be another one.
     case identityProviderFixed(RoleName)
+    /// Another provider has the issuer.
+    case issuerTaken(by: RoleName)
     /// Rules admit its identities.
     case identityProviderInUse(RoleName)
     case tooManyIdentityProviders(limit: Int)
@@ -119,6 +121,8 @@ package enum Refusal: Error, Hashable, Sendable {
     /// It is another principal's.
     case identityTaken(String)
     case tooManyIdentities(limit: Int)
+    /// It would be admitted if it were linked to a principal.
+    case identityUnlinked(String)
     /// No rule admits the identity, or its principal is suspended.
     case signInDenied
     case identityTokenUsed

@@ -18,7 +18,7 @@ package struct Identity: Hashable, Sendable {
     /// Follows from issuer and subject, so that nodes at which it signs in for the first time at once name it alike: 64 bits of their
     /// SHA-256 in hexadecimal. Where it is used for a decision, both are compared as well.
     package var id: String { "idn_" + self.digest }
-    /// The id of the principal that is made of it.
+    /// The id of the person that is made of it.
     package var principalID: String { "prn_" + self.digest }
 
     private var digest: String {
@@ -55,15 +55,18 @@ extension JSONField {
 /// An identity, and whose it is.
 package struct LinkedIdentity: Hashable, Sendable {
     package let identity: Identity
-    package let principal: String
+    /// Nil for one that was unlinked: it signs in as no one until it is linked again, so that nobody becomes a second person by it.
+    package var principal: String?
 
     var members: [String: JSON] {
-        self.identity.members.merging(["principal_id": .string(self.principal)]) { $1 }
+        var members = self.identity.members
+        members["principal_id"] = self.principal.map { .string($0) }
+        return members
     }
 
     package var json: JSON { .object(self.members) }
 
-    package init(identity: Identity, principal: String) {
+    package init(identity: Identity, principal: String?) {
         self.identity = identity
         self.principal = principal
     }
@@ -72,7 +75,7 @@ package struct LinkedIdentity: Hashable, Sendable {
         // Follows from the two others.
         _ = try members.required("identity_id").string()
         self.identity = try Identity(&members)
-        self.principal = try members.required("principal_id").string()
+        self.principal = try members.optional("principal_id")?.string()
     }
 }
 
@@ -133,19 +136,22 @@ package struct SignIn: Hashable, Sendable {
     package var claims: IdentityClaims
     /// The name for people of a principal that is made.
     package var displayName: String
+    /// As whom its sender expects it to sign in (``Access/principalID(of:)``).
+    package var principal: String
     /// Follows from the identity token, so that each gives one session.
     package var tokenID: String
     /// SHA-256 of the session token's text, 32 bytes.
     package var digest: [UInt8]
 
     package init(
-        provider: RoleName, identity: Identity, claims: IdentityClaims, displayName: String, tokenID: String,
-        digest: [UInt8]
+        provider: RoleName, identity: Identity, claims: IdentityClaims, displayName: String, principal: String,
+        tokenID: String, digest: [UInt8]
     ) {
         self.provider = provider
         self.identity = identity
         self.claims = claims
         self.displayName = displayName
+        self.principal = principal
         self.tokenID = tokenID
         self.digest = digest
     }

@@ -29,19 +29,24 @@ package struct IdentityProvider: Hashable, Sendable {
     package var algorithms: Set<Algorithm>
     /// The client by which people sign in with `pinledger login` (RFC 8628); nil for a provider of programs.
     package var clientID: String?
+    /// What `pinledger login` asks for (RFC 6749 section 3.3), where it is not ``defaultScope``: some providers tell groups only with a
+    /// scope of their own.
+    package var scope: String?
 
     package init(
         name: RoleName, issuer: Issuer, audiences: [String], algorithms: Set<Algorithm> = [.rs256, .es256],
-        clientID: String? = nil
+        clientID: String? = nil, scope: String? = nil
     ) {
         self.name = name
         self.issuer = issuer
         self.audiences = audiences
         self.algorithms = algorithms
         self.clientID = clientID
+        self.scope = scope
     }
 
     package static let limit = 20
+    package static let defaultScope = "openid profile email"
     package static let audienceLimit = 10
     /// Characters of an audience and of a client's id.
     static let textLimit = 255
@@ -56,6 +61,7 @@ package struct IdentityProvider: Hashable, Sendable {
             "algorithms": .array(self.algorithms.sorted().map { .string($0.rawValue) }),
         ]
         if let clientID { members["client_id"] = .string(clientID) }
+        if let scope { members["scope"] = .string(scope) }
         return members
     }
 
@@ -85,6 +91,7 @@ package struct IdentityProvider: Hashable, Sendable {
             guard !self.algorithms.isEmpty else { throw field.defect("must name at least one algorithm") }
         }
         self.clientID = try members.optional("client_id")?.printable(atMost: Self.textLimit)
+        self.scope = try members.optional("scope")?.printable(atMost: Self.textLimit)
     }
 }
 

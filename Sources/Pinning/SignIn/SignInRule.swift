@@ -11,13 +11,16 @@ package struct SignInRule: Hashable, Sendable {
     package var grants: [Grant]
     /// The life of a session, in seconds.
     package var sessionSeconds: Int64
+    /// Whether it admits only identities that are linked to a principal: where people have principals already, it keeps a sign-in from
+    /// making a second one of them.
+    package var isForLinked: Bool
     /// The number of the event by which it was set; 0 before it is recorded. A session holds what it was given by this rule only as long
     /// as the rule stays the same.
     package var revision: Int64 = 0
 
     package init(
         name: RoleName, provider: RoleName, claims: [String: [String]], kind: Principal.Kind, grants: [Grant],
-        sessionSeconds: Int64? = nil
+        sessionSeconds: Int64? = nil, isForLinked: Bool = false
     ) {
         self.name = name
         self.provider = provider
@@ -25,6 +28,7 @@ package struct SignInRule: Hashable, Sendable {
         self.kind = kind
         self.grants = grants
         self.sessionSeconds = sessionSeconds ?? Self.defaultSeconds(kind)
+        self.isForLinked = isForLinked
     }
 
     package static let limit = 200
@@ -39,15 +43,18 @@ package struct SignInRule: Hashable, Sendable {
     /// Whether an identity's claims fulfil all conditions.
     package func admits(_ claims: IdentityClaims) -> Bool {
         self.claims.allSatisfy { name, values in
-            claims.values(of: name).contains { value in values.contains { Self.matches($0, value) } }
+            let given = claims.values(of: name)
+            return values.contains { pattern in
+                let pattern = Array(pattern.utf8)
+                guard Self.isPrefix(pattern) else { return given.contains(pattern) }
+                return given.contains { $0.count >= pattern.count && $0.starts(with: pattern.dropLast()) }
+            }
         }
     }
 
-    /// Whole values, to the character and in the same case; only after a separator may anything follow.
-    private static func matches(_ pattern: String, _ value: String) -> Bool {
-        guard Self.isPrefix(pattern) else { return pattern == value }
-        let beginning = pattern.utf8.dropLast()
-        return value.utf8.count > beginning.count && value.utf8.starts(with: beginning)
+    /// The principal of the programs that it admits, and that are linked to none.
+    func principalID(at issuer: Issuer) -> String {
+        "prn_" + Hex.encode(sha256(Array("\(issuer.text)\u{0}rule\u{0}\(self.name)".utf8)).prefix(8))
     }
 
     /// Not a control character: a set that no version of Unicode changes.
@@ -55,7 +62,13 @@ package struct SignInRule: Hashable, Sendable {
         !(scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value))
     }
 
-    private static func isPrefix(_ pattern: String) -> Bool { pattern.hasSuffix(":*") || pattern.hasSuffix("/*") }
+    /// Whether a value stands for all that begin as it does. Bytes are compared, never characters: to Swift, some of those are equal
+    /// that are spelled otherwise.
+    private static func isPrefix(_ pattern: some BidirectionalCollection<UInt8>) -> Bool {
+        pattern.last == UInt8(ascii: "*") && pattern.dropLast().last.map(Self.separators.contains) == true
+    }
+
+    private static let separators: Set<UInt8> = [UInt8(ascii: ":"), UInt8(ascii: "/")]
 
     /// Claims that say whose an identity is, where a provider is shared by everyone.
     private static let owningClaims: Set = [
@@ -67,8 +80,12 @@ package struct SignInRule: Hashable, Sendable {
     /// Whether it names whose identities it admits.
     var namesOwner: Bool {
         self.claims.contains { claim, values in
-            // `repo:*` are the repositories of everyone.
-            Self.owningClaims.contains(claim) && values.allSatisfy { !["repo:*", "project_path:*"].contains($0) }
+            // The kind of a subject and its owner are named: `repo:*` are the repositories of everyone.
+            Self.owningClaims.contains(claim)
+                && values.allSatisfy { value in
+                    !Self.isPrefix(value.utf8)
+                        || claim == "sub" && value.utf8.count(where: Self.separators.contains) > 1
+                }
         }
     }
 
@@ -79,7 +96,7 @@ package struct SignInRule: Hashable, Sendable {
             "rule": .string(self.name.text), "provider": .string(self.provider.text),
             "claims": .object(self.claims.mapValues { .array($0.map { .string($0) }) }),
             "kind": .string(self.kind.rawValue), "grants": .array(self.grants.map(\.json)),
-            "session_seconds": .integer(self.sessionSeconds),
+            "session_seconds": .integer(self.sessionSeconds), "linked_only": .bool(self.isForLinked),
         ]
     }
 
@@ -97,6 +114,7 @@ package struct SignInRule: Hashable, Sendable {
         self.kind = try members.required("kind").oneOf(Principal.Kind.self)
         self.sessionSeconds =
             try members.optional("session_seconds")?.integer(Self.sessionRange) ?? Self.defaultSeconds(self.kind)
+        self.isForLinked = try members.optional("linked_only")?.bool() ?? false
         self.claims = try Self.claims(try members.required("claims"))
         let grants = try members.required("grants")
         self.grants = []
@@ -129,7 +147,8 @@ package struct SignInRule: Hashable, Sendable {
                     else {
                         throw value.defect("must be 1 to \(Self.textLimit) bytes of text without control characters")
                     }
-                    guard !text.contains("*") || (Self.isPrefix(text) && !text.dropLast().contains("*")) else {
+                    let asterisks = text.utf8.count { $0 == UInt8(ascii: "*") }
+                    guard asterisks == 0 || asterisks == 1 && Self.isPrefix(text.utf8) else {
                         throw value.defect("may have an asterisk only at its end, after : or /")
                     }
                     values.append(text)
@@ -148,12 +167,14 @@ package struct IdentityClaims: Hashable, Sendable {
 
     package init(_ members: [String: JSON]) { self.members = members }
 
-    /// The values of a claim as texts: of a list each, of an object none. An address that the provider has not verified is none.
-    func values(of name: String) -> [String] {
+    /// The values of a claim as texts in UTF-8: of a list each, of an object none. An address that the provider has not verified is none.
+    func values(of name: String) -> Set<[UInt8]> {
         if name == "email", self.members["email_verified"] != .bool(true) { return [] }
         guard let value = self.members[name] else { return [] }
-        if case .array(let elements) = value { return elements.compactMap(Self.text) }
-        return Self.text(value).map { [$0] } ?? []
+        if case .array(let elements) = value {
+            return Set(elements.compactMap { Self.text($0).map { Array($0.utf8) } })
+        }
+        return Self.text(value).map { [Array($0.utf8)] } ?? []
     }
 
     private static func text(_ value: JSON) -> String? {

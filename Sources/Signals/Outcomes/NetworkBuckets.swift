@@ -9,9 +9,10 @@ package struct NetworkBuckets: Sendable {
         var filledAt: ContinuousClock.Instant
     }
 
-    /// Outcomes a second; 0 for no limit.
-    let rate: Double
-    private let capacity: Double
+    /// Tokens a second; 0 for no limit.
+    package let rate: Double
+    /// The most tokens that one may have.
+    package let capacity: Double
     private var buckets: [UInt32: Bucket] = [:]
     private var shared: Bucket?
     private let limit: Int
@@ -30,6 +31,12 @@ package struct NetworkBuckets: Sendable {
         guard self.rate > 0 else { return nil }
         let tokens = self.bucket(of: network, at: now).tokens
         return tokens >= 1 ? nil : (1 - tokens) / self.rate
+    }
+
+    /// The whole tokens that a network has, and the seconds until its bucket is full.
+    package func standing(of network: UInt32, at now: ContinuousClock.Instant) -> (tokens: Int, seconds: Double) {
+        let tokens = self.bucket(of: network, at: now).tokens
+        return (Int(max(0, tokens)), self.rate > 0 ? max(0, self.capacity - tokens) / self.rate : 0)
     }
 
     /// Takes tokens for the content of a request.

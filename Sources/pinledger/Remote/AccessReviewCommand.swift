@@ -8,7 +8,8 @@ struct AccessReviewCommand: AsyncParsableCommand {
         discussion: """
             pinledger access review --csv
 
-            It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
+            It lists principals with what they hold themselves and by the rules of their last sign-in, sign-in rules, and tokens \
+            on their own. It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
             principals without a valid token, tokens that end soon, tokens that may do everything because they are from \
             before there were roles, and when each last changed something (as far as you may read the history).
             """)
@@ -35,6 +36,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
             let principals = try await client.get("/v1/access/principals")["principals"]?.arrayValue ?? []
             let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
             let roles = try await client.get("/v1/access/roles")["roles"]?.arrayValue ?? []
+            let rules = try await Self.signInRules(client)
             var permissions: [String: Set<String>] = [:]
             for role in roles {
                 permissions[role.text("role")] = Set((role["permissions"]?.arrayValue ?? []).compactMap(\.stringValue))
@@ -48,12 +50,19 @@ struct AccessReviewCommand: AsyncParsableCommand {
             for principal in principals {
                 let id = principal.text("principal_id")
                 let own = valid.filter { $0["principal_id"]?.stringValue == id }
-                let grants = principal["grants"]?.arrayValue ?? []
+                let last = principal["last_sign_in"]?["rules"]?.arrayValue ?? []
+                let grants =
+                    (principal["grants"]?.arrayValue ?? [])
+                    + last.flatMap { rules[$0.stringValue ?? ""]?["grants"]?.arrayValue ?? [] }
                 let held = grants.reduce(into: Set<String>()) { $0.formUnion(permissions[$1.text("role")] ?? []) }
                 var notes = Self.notes(ofEnds: own, before: horizon)
                 let isSuspended = principal["suspended_at"] != nil
                 if isSuspended { notes.append(grants.isEmpty ? "suspended" : "suspended, and still has grants") }
-                if own.isEmpty, !isSuspended { notes.append("no valid token") }
+                if !last.isEmpty {
+                    notes.append("signs in by \(last.compactMap(\.stringValue).joined(separator: ", "))")
+                } else if own.isEmpty, !isSuspended {
+                    notes.append("no valid token")
+                }
                 if held.contains("changes.approve"), !held.isDisjoint(with: Self.writing) {
                     notes.append("writes changes and approves those of others")
                 }
@@ -64,6 +73,15 @@ struct AccessReviewCommand: AsyncParsableCommand {
                         grants.map { GrantText.text($0) }.joined(separator: "; "), String(own.count),
                         Self.firstEnd(of: own), try await Self.lastChange(by: id, client),
                         notes.joined(separator: "; "),
+                    ]))
+            }
+            for (name, rule) in rules.sorted(by: { $0.key < $1.key }) {
+                let grants = rule["grants"]?.arrayValue ?? []
+                lines.append(
+                    Line(cells: [
+                        name, "sign-in rule", "\(rule.text("kind")) of \(rule.text("provider"))",
+                        grants.map { GrantText.text($0) }.joined(separator: "; "), "", "", "",
+                        ClaimText.text(rule["claims"]),
                     ]))
             }
             for token in valid where token["principal_id"] == nil {
@@ -87,9 +105,19 @@ struct AccessReviewCommand: AsyncParsableCommand {
         "guard_rails.change", "kill_switches.release",
     ]
 
+    /// The rules by which identities sign in, by their names; none for a caller who may not see all of access.
+    private static func signInRules(_ client: APIClient) async throws -> [String: JSON] {
+        guard case .success(let answer) = await client.look("/v1/access/sign-in-rules"), answer.status == 200 else {
+            return [:]
+        }
+        let rules = try answer.json["sign_in_rules"]?.arrayValue ?? []
+        return Dictionary(rules.map { ($0.text("rule"), $0) }) { first, _ in first }
+    }
+
     private static func notes(ofEnds tokens: [JSON], before horizon: Timestamp) -> [String] {
         let ending = tokens.filter { token in
-            token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { $0 <= horizon } ?? false
+            token["kind"] != "session"
+                && token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { $0 <= horizon } ?? false
         }
         return ending.isEmpty
             ? [] : ["\(ending.count) token\(ending.count == 1 ? "" : "s") end\(ending.count == 1 ? "s" : "") soon"]

@@ -5,8 +5,9 @@ import PinWire
 struct DeviceAuthorization {
     let issuer: String
     let clientID: String
+    /// What it asks for (RFC 6749 section 3.3).
+    let scope: String
     let trust: ServerTrust
-    let allowsHTTP: Bool
 
     /// The longest pause between two questions, in seconds, and the longest time that a code is waited for.
     private static let (longestPause, longestWait): (Int64, Int64) = (60, 1_800)
@@ -27,7 +28,7 @@ struct DeviceAuthorization {
                 "\(self.issuer) does not support sign-in by a code",
                 advice: "Get an identity token from it otherwise, and give it with --identity-token-file.")
         }
-        let begun = try await self.ask(device, form: [("client_id", self.clientID), ("scope", "openid profile email")])
+        let begun = try await self.ask(device, form: [("client_id", self.clientID), ("scope", self.scope)])
         guard begun.status == 200, let deviceCode = begun.json["device_code"]?.stringValue,
             let code = begun.json["user_code"]?.stringValue,
             let address = (begun.json["verification_uri_complete"] ?? begun.json["verification_uri"])?.stringValue
@@ -86,7 +87,7 @@ struct DeviceAuthorization {
         else { throw CommandFailure("\(self.issuer) names an address that is not one: \(address.prefix(200))") }
         let origin =
             "\(scheme)://\(host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host)\(url.port.map { ":\($0)" } ?? "")"
-        let context = ServerContext(server: origin, token: nil, trust: self.trust, allowsHTTP: self.allowsHTTP)
+        let context = ServerContext(server: origin, token: nil, trust: self.trust)
         guard !context.isExposed else {
             throw CommandFailure(
                 "\(address.prefix(200)) is plain http, where all on the way can read the sign-in",

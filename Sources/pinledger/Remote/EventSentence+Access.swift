@@ -28,7 +28,7 @@ extension EventSentence {
         case "IdentityProviderRemoved":
             "Identity tokens of \(self.data.text("provider")) are not accepted any more."
         case "SignInRuleSet":
-            "The rule \(self.data.text("rule")) admits identities of \(self.data.text("provider")) with \(self.claims), for \(self.data.text("session_seconds")) seconds. They may do: \((self.data["grants"]?.arrayValue ?? []).map { GrantText.text($0) }.joined(separator: "; "))."
+            "The rule \(self.data.text("rule")) admits \(self.data["linked_only"] == true ? "linked " : "")identities of \(self.data.text("provider")) with \(ClaimText.text(self.data["claims"])) as \(self.data["kind"] == "person" ? "people" : "programs"), for \(self.data.text("session_seconds")) seconds. They may do: \((self.data["grants"]?.arrayValue ?? []).map { GrantText.text($0) }.joined(separator: "; "))."
         case "SignInRuleRemoved": "The sign-in rule \(self.data.text("rule")) is removed, and what sessions held by it."
         case "IdentityLinked":
             "\(self.data.text("subject")) of \(self.data.text("issuer")) signs in as \(principal). The identity is \(self.data.text("identity_id"))."
@@ -70,12 +70,6 @@ extension EventSentence {
         return
             "\(self.data.text("node")) counted \(count - reads) requests that were refused or failed, and \(reads) confidential reads"
             + (omitted > 0 ? ", and had no room for \(omitted) more." : ".")
-    }
-
-    private var claims: String {
-        (self.data["claims"]?.objectValue ?? [:]).sorted { $0.key < $1.key }.map { name, values in
-            "\(name)=\((values.arrayValue ?? []).compactMap(\.stringValue).joined(separator: "|"))"
-        }.joined(separator: ", ")
     }
 
     private func list(_ name: String) -> String {

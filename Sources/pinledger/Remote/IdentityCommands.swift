@@ -64,6 +64,10 @@ struct IdentityProviderCommands: AsyncParsableCommand {
                 "Client by which people sign in with `pinledger login`; without it, only programs do.",
                 valueName: "id"))
         var clientID: String?
+        @Option(
+            help: ArgumentHelp(
+                "What `pinledger login` asks the provider for. Default: openid profile email.", valueName: "text"))
+        var scope: String?
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -73,6 +77,7 @@ struct IdentityProviderCommands: AsyncParsableCommand {
             ]
             if !self.algorithms.isEmpty { members["algorithms"] = .array(self.algorithms.map { .string($0) }) }
             members["client_id"] = self.clientID.map { .string($0) }
+            members["scope"] = self.scope.map { .string($0) }
             try await self.remote.change("PUT", IdentityProviderCommands.path(self.name), members, self.change)
         }
     }
@@ -109,12 +114,10 @@ struct SignInRuleCommands: AsyncParsableCommand {
                     try await client.get("/v1/access/sign-in-rules"), "sign_in_rules", self.remote.output,
                     ["RULE", "PROVIDER", "KIND", "CLAIMS", "MAY DO", "SECONDS"]
                 ) { rule in
-                    let claims = (rule["claims"]?.objectValue ?? [:]).sorted { $0.key < $1.key }.map { name, values in
-                        "\(name)=\((values.arrayValue ?? []).compactMap(\.stringValue).joined(separator: "|"))"
-                    }
+                    let kind = rule.text("kind") + (rule["linked_only"] == true ? " (linked)" : "")
                     let grants = rule["grants"]?.arrayValue ?? []
                     return [
-                        rule.text("rule"), rule.text("provider"), rule.text("kind"), claims.joined(separator: ", "),
+                        rule.text("rule"), rule.text("provider"), kind, ClaimText.text(rule["claims"]),
                         grants.map { GrantText.text($0) }.joined(separator: "; "), rule.text("session_seconds"),
                     ]
                 }
@@ -144,6 +147,11 @@ struct SignInRuleCommands: AsyncParsableCommand {
         var role: String
         @OptionGroup var grant: GrantOptions
         @Flag(help: "They are programs, such as a pipeline's jobs, and not people.") var service = false
+        @Flag(
+            help:
+                "Admit only identities that are linked to a principal (access identity link), so that a person who has one gets no second."
+        )
+        var linkedOnly = false
         @Option(
             name: .customLong("for"),
             help: ArgumentHelp(
@@ -164,6 +172,7 @@ struct SignInRuleCommands: AsyncParsableCommand {
             }
             var members: [String: JSON] = [
                 "provider": .string(self.provider), "kind": self.service ? "service" : "person",
+                "linked_only": .bool(self.linkedOnly),
                 "claims": .object(claims.mapValues { .array($0.map { .string($0) }) }),
                 "grants": .array([.object(try self.grant.grant(of: self.role))]),
             ]
@@ -183,6 +192,15 @@ struct SignInRuleCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.change("DELETE", SignInRuleCommands.path(self.name), self.change)
         }
+    }
+}
+
+/// The conditions of a sign-in rule in words.
+enum ClaimText {
+    static func text(_ claims: JSON?) -> String {
+        (claims?.objectValue ?? [:]).sorted { $0.key < $1.key }.map { name, values in
+            "\(name)=\((values.arrayValue ?? []).compactMap(\.stringValue).joined(separator: "|"))"
+        }.joined(separator: ", ")
     }
 }
 
@@ -214,8 +232,8 @@ struct IdentityCommands: AsyncParsableCommand {
             discussion: """
                 pinledger access identity link prn_4kQ9sXb2Lw8ZtR7c --issuer https://login.example.com --subject 248289761001
 
-                Without it, the first sign-in of an identity adds a principal. Link the identities of one person, so that \
-                their approvals count once.
+                Without it, the first sign-in of a person's identity adds a principal. Link all identities of one person, so \
+                that their approvals count once. One that is another principal's is unlinked there first.
                 """)
         @Argument(help: "The principal's id (prn_…).") var principal: String
         @Option(help: ArgumentHelp("The identity's provider, as in iss.", valueName: "url")) var issuer: String
@@ -234,7 +252,8 @@ struct IdentityCommands: AsyncParsableCommand {
 
     struct Unlink: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Unlink an identity from its principal. The next sign-in adds another principal.",
+            abstract:
+                "Unlink an identity from its principal. Its sessions end, and it signs in again when it is linked.",
             discussion: "pinledger access identity unlink idn_5f2c9a1b7d3e4f60")
         @Argument(help: "The identity's id (idn_…).") var id: String
         @OptionGroup var change: ChangeOptions

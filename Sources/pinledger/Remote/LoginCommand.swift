@@ -47,6 +47,10 @@ struct LoginCommand: AsyncParsableCommand {
                 "Signed in as \(json.text("principal_id")) until \(LocalTime.text(end)), by "
                     + (json["rules"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ") + ".")
             if self.printToken { return Console.print(text) }
+            if Environment["PINLEDGER_TOKEN"] != nil {
+                Console.error(
+                    "PINLEDGER_TOKEN is set: commands use that token, and not this session, until it is unset.")
+            }
             guard var file = try SessionFile() else {
                 throw CommandFailure(
                     "there is no directory to store the session in: neither XDG_STATE_HOME nor HOME is set",
@@ -90,8 +94,10 @@ struct LoginCommand: AsyncParsableCommand {
                 advice: "Name one with --provider.", status: .usage)
         }
         let device = DeviceAuthorization(
-            issuer: provider.text("issuer"), clientID: provider.text("client_id"), trust: client.context.trust,
-            allowsHTTP: client.context.allowsHTTP)
+            issuer: provider.text("issuer"), clientID: provider.text("client_id"), scope: provider.text("scope"),
+            trust: client.context.trust.withSystem)
+        // The server names the provider: what is shown is what the browser must show too.
+        Console.error("\(client.base) asks you to sign in at \(device.issuer), as its client \(device.clientID).")
         return try await device.identityToken { address, code in
             Console.error("Open \(address) in a browser and enter this code: \(code)")
         }

@@ -7,6 +7,8 @@ enum ServerTrust: Hashable, Sendable {
     case system
     /// Those in a file in PEM, and no others.
     case authorities(file: String)
+    /// Those of this machine, and those in a file in PEM: for identity providers, which may be anyone's.
+    case systemAnd(file: String)
     /// Any certificate. Only to examine a port: no token is sent there.
     case anything
 
@@ -18,9 +20,14 @@ enum ServerTrust: Hashable, Sendable {
 
     /// The file with the authorities; nil for those of this machine.
     var file: String? {
-        guard case .authorities(let file) = self else { return nil }
-        return file
+        switch self {
+        case .authorities(let file), .systemAnd(let file): file
+        case .system, .anything: nil
+        }
     }
+
+    /// The same authorities, and those of this machine.
+    var withSystem: ServerTrust { self.file.map { .systemAnd(file: $0) } ?? .system }
 
     /// The TLS settings for the server.
     ///
@@ -30,7 +37,7 @@ enum ServerTrust: Hashable, Sendable {
         switch self {
         case .system: break
         case .anything: configuration.certificateVerification = .none
-        case .authorities(let file):
+        case .authorities(let file), .systemAnd(let file):
             let advice = "It is named by --ca-file, PINLEDGER_CA_FILE or SSL_CERT_FILE, and holds certificates in PEM."
             guard let data = FileManager.default.contents(atPath: file) else {
                 throw CommandFailure(
@@ -39,7 +46,11 @@ enum ServerTrust: Hashable, Sendable {
             guard let authorities = try? NIOSSLCertificate.fromPEMBytes(Array(data)), !authorities.isEmpty else {
                 throw CommandFailure("\(file) holds no certificate in PEM", advice: advice, status: .usage)
             }
-            configuration.trustRoots = .certificates(authorities)
+            if case .systemAnd = self {
+                configuration.additionalTrustRoots = [.certificates(authorities)]
+            } else {
+                configuration.trustRoots = .certificates(authorities)
+            }
         }
         return configuration
     }

@@ -34,6 +34,12 @@ struct LimitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Requests per second of one operator, and ten times as many at once; 0 for no limit. Kill switches can be engaged beyond it. Default: 500. [env: PINLEDGER_REQUESTS_PER_OPERATOR]",
+            valueName: "count"))
+    var requestsPerOperator: Double?
+
+    @Option(
+        help: ArgumentHelp(
             "MiB that unfinished requests may hold. Above it the server ends those that have been idle longest. Default: 256. [env: PINLEDGER_REQUEST_MEMORY]",
             valueName: "MiB"))
     var requestMemory: Int?
@@ -86,6 +92,9 @@ struct LimitOptions: ParsableArguments {
             .map { $0 == 0 ? .max : $0 }
         limits.networkRequests = try NodeConfiguration.number(
             self.requestsPerNetwork, "PINLEDGER_REQUESTS_PER_NETWORK", default: limits.networkRequests,
+            in: 0...1_000_000_000)
+        limits.operatorRequests = try NodeConfiguration.number(
+            self.requestsPerOperator, "PINLEDGER_REQUESTS_PER_OPERATOR", default: limits.operatorRequests,
             in: 0...1_000_000_000)
         limits.requestMemory =
             try Self.number(self.requestMemory, "request-memory", 1...1_048_576, limits.requestMemory >> 20) << 20

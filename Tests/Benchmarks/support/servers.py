@@ -71,6 +71,8 @@ class Node(Process):
             arguments += ["--tls-certificate", str(certificate.certificate), "--tls-key", str(certificate.key)]
         # Every client of a benchmark comes from one address.
         limits = {f"PINLEDGER_{what}_PER_NETWORK": "0" for what in ("CONNECTIONS", "STREAMS", "REQUESTS")}
+        # And one token stands for many operators.
+        limits["PINLEDGER_REQUESTS_PER_OPERATOR"] = "0"
         super().__init__(self.directory / "log", arguments, port, limits | (environment or {}))
         self.api = API(port, ledger.token)
 

@@ -89,6 +89,7 @@ struct AccessRoutes: Sendable {
 
     private static func json(of principal: Principal, for rights: Rights) -> JSON {
         var shown = principal
+        if !rights.allowsEverywhere(.readAccess) { shown.lastSignIn = nil }
         shown.grants = principal.grants.filter { rights.allows(.readAccess, on: $0.value.apps) }
         return shown.json
     }

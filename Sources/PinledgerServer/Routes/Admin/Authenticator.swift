@@ -83,8 +83,11 @@ struct Authenticator: Sendable {
         }
         // History names the person, also where each of their devices has a token of its own.
         let principal = known.terms?.principal.flatMap { access.principals[$0] }
+        // The jobs of a rule share a principal; a session has the name of its job.
+        let isJob = known.kind == .session && principal?.kind == .service
         let actor = Actor(
-            kind: .token, id: known.id, name: principal?.name ?? known.name, principalID: principal?.id)
+            kind: .token, id: known.id, name: isJob ? known.name : principal?.name ?? known.name,
+            principalID: principal?.id)
         return Caller(actor: actor, rights: access.rights(of: known, at: now))
     }
 }

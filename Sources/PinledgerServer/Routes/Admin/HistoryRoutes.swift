@@ -85,7 +85,12 @@ struct HistoryRoutes: Sendable {
                 }
                 // A principal acts with tokens; its own id stands for itself.
                 let access = self.services.ledger.view.state.access
-                guard access.principals[text] != nil else { return [text] }
+                guard let principal = access.principals[text] else { return [text] }
+                // Sessions are forgotten some time after they ended: the events themselves say whose they were.
+                if principal.hasSignedIn, exchange.query["search"] == nil {
+                    filter.principal = text
+                    return []
+                }
                 return [text] + access.tokens.values.filter { $0.terms?.principal == text }.map(\.id).sorted()
             } ?? []
         filter.since = try exchange.time("since")

@@ -35,6 +35,7 @@ struct SignInRoutes: Sendable {
                     .members([
                         "provider": .string(provider.name.text), "issuer": .string(provider.issuer.text),
                         "client_id": provider.clientID.map { .string($0) },
+                        "scope": .string(provider.scope ?? IdentityProvider.defaultScope),
                     ])
                 })
         ])
@@ -48,10 +49,14 @@ struct SignInRoutes: Sendable {
             let response = try await self.exchangeToken(exchange)
             network.map(self.delays.forgive)
             return response
-        } catch let problem as Problem where [.identityTokenInvalid, .signInDenied].contains(problem.type) {
-            // Valid ones always pass: who shares a network with others cannot be locked out by them.
-            guard let network, let wait = self.delays.failure(of: network) else { throw problem }
-            var delayed = Problem(.tooManyRequests, "Sign-ins from your network have failed too often.")
+        } catch {
+            let problem = Problem(error)
+            // Right ones pass all the same: who shares a network with others is not locked out by their failures.
+            guard [.identityTokenInvalid, .signInDenied, .identityUnlinked].contains(problem.type), let network,
+                let wait = self.delays.failure(of: network)
+            else { throw error }
+            var delayed = Problem(
+                .tooManyRequests, "Sign-ins from your network have failed too often. This one: \(problem.detail)")
             delayed.headers[.retryAfter] = String(wait)
             throw delayed
         }
@@ -66,8 +71,9 @@ struct SignInRoutes: Sendable {
                 try members.optional("nonce")?.string()
             )
         }
-        guard let writer = self.services.writer, let verifier = self.services.identityTokens else {
-            throw Problem(.readOnly, "This node is read-only.")
+        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
+        guard let verifier = self.services.identityTokens else {
+            throw Problem(.noKeyEncryptionKey, "This node asks no identity provider.")
         }
         if let fault = self.services.ledger.partialFault { throw Problem(fault) }
         let verified: VerifiedIdentity
@@ -76,10 +82,16 @@ struct SignInRoutes: Sendable {
             verified = try await verifier.verify(text, of: providers.values, nonce: nonce)
         } catch { throw Problem(error) }
         let token = APIToken.generate(.session)
+        let (access, id) = (
+            self.services.ledger.view.state.access, TokenID.following(from: verified.digest).description
+        )
+        // Looked at here first: everyone can have tokens of some providers, and only what is admitted is to occupy the writer.
+        guard access.tokens[id] == nil else { throw Refusal.identityTokenUsed }
+        let principal = try access.principalID(
+            of: verified.identity, verified.claims, by: verified.provider.name)
         let signIn = SignIn(
             provider: verified.provider.name, identity: verified.identity, claims: verified.claims,
-            displayName: verified.displayName, tokenID: TokenID.following(from: verified.digest).description,
-            digest: token.digest)
+            displayName: verified.displayName, principal: principal, tokenID: id, digest: token.digest)
         return try await self.record(signIn, token, writer, exchange)
     }
 
@@ -87,11 +99,11 @@ struct SignInRoutes: Sendable {
     private func record(
         _ signIn: SignIn, _ token: APIToken, _ writer: Writer, _ exchange: Exchange
     ) async throws -> Response {
-        let access = self.services.ledger.view.state.access
-        let known = access.identities[signIn.identity.id].flatMap { access.principals[$0.principal] }
+        let known = self.services.ledger.view.state.access.principals[signIn.principal]
         let actor = Actor(
-            kind: .token, id: signIn.tokenID, name: known?.name ?? signIn.displayName,
-            principalID: known?.id ?? signIn.identity.principalID)
+            kind: .token, id: signIn.tokenID,
+            name: known.flatMap { $0.kind == .person ? $0.name : nil } ?? signIn.displayName,
+            principalID: signIn.principal)
         let recorded = try await writer.execute(
             CommandRequest(
                 command: .access(.identity(.signIn(signIn))),
@@ -120,7 +132,7 @@ extension Problem {
         case .providerUnavailable(let name, _):
             // Which addresses do not answer is no business of a stranger.
             self.init(.identityProviderUnavailable, "The keys of the identity provider \(name) cannot be had.")
-            self.headers[.retryAfter] = "30"
+            self.headers[.retryAfter] = "60"
         case .malformed, .issuerUnknown, .algorithmNotAllowed, .keyUnknown, .signatureInvalid, .claim:
             self.init(.identityTokenInvalid, "The identity token is not accepted: \(failure).")
         }
@@ -136,6 +148,12 @@ extension Problem {
                 .identityProviderFixed,
                 "The issuer of the identity provider \(name) cannot be changed: its rules are about that one's identities."
             )
+        case .issuerTaken(let name):
+            self.init(.issuerTaken, "The identity provider \(name) has this issuer.")
+        case .identityUnlinked(let id):
+            self.init(
+                .identityUnlinked,
+                "The identity is verified, and the rules admit it only as a principal's: it (\(id)) is linked to none.")
         case .identityProviderInUse(let name):
             self.init(.identityProviderInUse, "Sign-in rules admit identities of \(name).")
         case .tooManyIdentityProviders(let limit):

@@ -64,10 +64,11 @@ struct TokenRoutes: Sendable {
     }
 
     private func list(_ exchange: Exchange) async throws -> Response {
-        let access = self.services.ledger.view.state.access
+        let (access, now) = (self.services.ledger.view.state.access, self.services.clock())
         // Feeds of calendars have a list of their own.
         let tokens = access.tokens.values.filter { token in
-            token.kind != .calendar
+            // A session that is over is of no more use, and there are many.
+            token.kind != .calendar && (token.kind != .session || token.isValid(at: now))
                 && (access.isOwn(token.id, of: exchange.actor)
                     || exchange.rights.allows(.readAccess, on: access.apps(of: token)))
         }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
