@@ -516,3 +516,50 @@ def test_an_operator_who_asks_too_much_waits_and_still_engages_kill_switches(req
     assert other.get("/v1/whoami").status == 200
     until = {"expires_at": from_now(seconds=3600), "reason": "stop"}
     assert server.api.request("PUT", f"/v1/apps/{APP}/kill-switch", until).status == 200
+
+
+def bootstrap(signing_in, name: str) -> str:
+    done = signing_in.cli(
+        "token", "bootstrap", name, "--code", "--database", signing_in.connection_string,
+        "--kek-file", str(signing_in.data / "key-encryption-key"))  # fmt: skip
+    assert "valid once and for 15 minutes" in done.stderr
+    # Another process has recorded it: the node reads it in a moment.
+    assert eventually(lambda: any(each["name"] == name for each in signing_in.api.must("GET", "/v1/tokens").json["tokens"]))
+    return done.stdout.strip()
+
+
+def test_a_one_time_code_gives_one_person_one_token_however_many_try_it(signing_in):
+    code = bootstrap(signing_in, "Grace Hopper")
+    assert code.startswith("pk_wrp_")
+    # It opens nothing itself.
+    assert API(signing_in.port, code).get("/v1/whoami").status == 401
+    nobody = API(signing_in.port, None)
+    answers = in_threads(20, lambda _: nobody.request("POST", "/v1/sign-in", {"code": code}))
+    assert sorted(answer.status for answer in answers)[0] == 201
+    assert {answer.status for answer in answers if answer.status != 201} <= {401, 429}
+    assert sum(answer.status == 201 for answer in answers) == 1
+    (given,) = [answer.json for answer in answers if answer.status == 201]
+    grace = API(signing_in.port, given["token"])
+    me = grace.must("GET", "/v1/whoami").json
+    assert me["actor"]["name"] == "Grace Hopper" and me["token"]["kind"] == "general" and given["rules"] == []
+    grace.must("GET", "/v1/access/principals")
+
+
+def test_a_person_redeems_a_code_at_the_command_line(signing_in):
+    code = bootstrap(signing_in, "Barbara Liskov")
+    run(signing_in, "login", "--server", url(signing_in), "--code-file", "-", input=f"{code}\n")
+    assert "Barbara Liskov" in run(signing_in, "whoami", "--server", url(signing_in)).stdout
+    run(signing_in, "logout", "--server", url(signing_in))
+    done = run(signing_in, "login", "--server", url(signing_in), "--code-file", "-", input=code, status=4)
+    assert "used or over" in done.stderr and "--code" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, {"identity_token": "a.b.c", "code": "pk_wrp_x"}, {"code": "pk_wrp_x", "nonce": "n"}, {"code": 7}, {"code": None},
+        {"identity_token": "a.b.c", "more": 1},
+    ],
+)  # fmt: skip
+def test_a_sign_in_has_one_credential(signing_in, body):
+    assert API(signing_in.port, None).request("POST", "/v1/sign-in", body).status == 422

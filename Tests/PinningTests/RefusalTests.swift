@@ -103,6 +103,7 @@ import Testing
         case .identityProviderUnknown: .identityProviderUnknown
         case .identityProviderFixed: .identityProviderFixed
         case .issuerTaken: .issuerTaken
+        case .codeInvalid: .codeInvalid
         case .identityUnlinked: .identityUnlinked
         case .identityProviderInUse: .identityProviderInUse
         case .tooManyIdentityProviders: .tooManyIdentityProviders
@@ -161,7 +162,8 @@ import Testing
         case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
         case approvalsMissing, approverNotPerson, approvalOfOwnChange, proposerNotPrincipal
         case tooManyCommands, tooManyChanges, tooManyContributors
-        case issuerTaken, identityUnlinked, identityProviderUnknown, identityProviderFixed, identityProviderInUse,
+        case codeInvalid, issuerTaken, identityUnlinked, identityProviderUnknown, identityProviderFixed,
+            identityProviderInUse,
             tooManyIdentityProviders
         case signInRuleUnknown, signInRuleTooOpen, tooManySignInRules, identityUnknown, identityTaken
         case tooManyIdentities, signInDenied, identityTokenUsed

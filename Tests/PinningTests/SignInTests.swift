@@ -64,6 +64,7 @@ func signIn(
             .link(identity("x"), principal: "prn_1")
         ),
         ([set], .signIn(signIn())),
+        ([], .redeem(codeDigest: sha256([1]), tokenID: "tok_9", digest: sha256([9]), expiresAt: noon)),
         (
             [set],
             .setProvider(IdentityProvider(name: roleName("twin"), issuer: company.issuer, audiences: ["wiki"]))
@@ -340,6 +341,57 @@ func signIn(
         world.now = noon
         try world.give(.identity(.removeRule(approvers.name)))
         #expect(!mayApprove())
+    }
+}
+
+@Suite struct CodeTests {
+    private static let end = noon.adding(seconds: 900)
+
+    private func state() throws -> LedgerState {
+        var state = LedgerState()
+        var code = newToken(
+            "tok_c", digest: sha256([1]), until: Self.end, nil, of: "prn_1", from: [network("10.0.0.0/8")])
+        code.terms?.kind = .code
+        for command in [AccessCommand.addPrincipal(id: "prn_1", .person, name: "Ada"), .issueToken(code)] {
+            try self.give(command, to: &state, at: noon)
+        }
+        return state
+    }
+
+    private func give(_ command: AccessCommand, to state: inout LedgerState, at now: Timestamp) throws {
+        for event in try state.decide(.access(command), in: context(at: now)).events {
+            _ = state.apply(event, of: .access, at: now)
+        }
+    }
+
+    private static func redeem(_ id: String = "tok_9") -> AccessCommand {
+        .identity(
+            .redeem(codeDigest: sha256([1]), tokenID: id, digest: sha256(id.utf8), expiresAt: noon.adding(seconds: 99)))
+    }
+
+    @Test func `a code is exchanged once for a token of its principal`() throws {
+        var state = try self.state()
+        try self.give(Self.redeem(), to: &state, at: noon)
+        let token = try #require(state.access.tokens["tok_9"])
+        #expect(
+            token.terms
+                == AccessToken.Terms(kind: .general, grants: nil, principal: "prn_1", networks: [network("10.0.0.0/8")])
+        )
+        #expect(state.access.tokens["tok_c"]?.revokedAt == noon)
+        #expect(throws: Refusal.codeInvalid) { try self.give(Self.redeem("tok_8"), to: &state, at: noon) }
+    }
+
+    @Test func `a code that is over, revoked, of a suspended principal, or no code gives nothing`() throws {
+        var state = try self.state()
+        #expect(throws: Refusal.codeInvalid) { try self.give(Self.redeem(), to: &state, at: Self.end) }
+        for command in [AccessCommand.suspendPrincipal(id: "prn_1"), .revokeToken(id: "tok_c")] {
+            var changed = state
+            try self.give(command, to: &changed, at: noon)
+            #expect(throws: Refusal.codeInvalid, "\(command)") { try self.give(Self.redeem(), to: &changed, at: noon) }
+        }
+        var plain = LedgerState()
+        try self.give(.issueToken(newToken("tok_c", digest: sha256([1]))), to: &plain, at: noon)
+        #expect(throws: Refusal.codeInvalid) { try self.give(Self.redeem(), to: &plain, at: noon) }
     }
 }
 

@@ -26,6 +26,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case grantTooWide = "grant_too_wide"
     case identityTokenInvalid = "identity_token_invalid"
     case identityTokenUsed = "identity_token_used"
+    case codeInvalid = "code_invalid"
     case signInDenied = "sign_in_denied"
     case identityUnlinked = "identity_unlinked"
     case identityProviderUnavailable = "identity_provider_unavailable"
@@ -499,6 +500,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "The identity token was used already",
                 "Get a new identity token: each gives one session. Where a job has only one, sign in once and keep the session's token for the whole job."
+            )
+        case .codeInvalid:
+            (
+                .unauthorized, "The code is not accepted",
+                "A code works once, and for some minutes. Ask for another one (`pinledger token bootstrap NAME --code` on the server)."
             )
         case .signInDenied:
             (

@@ -170,7 +170,7 @@ extension Access {
     private func check(_ token: NewToken, in context: DecisionContext) throws(Refusal) {
         // Without terms, or with terms that say nothing, it could be taken for one that may do everything.
         guard let terms = token.terms, terms.grants != nil || terms.principal != nil, terms.grants?.isEmpty != true,
-            terms.kind != .session, terms.origin == nil
+            terms.kind != .session, terms.origin == nil, terms.kind != .code || terms.principal != nil
         else {
             throw .grantTooWide(.everywhere(.admin))
         }

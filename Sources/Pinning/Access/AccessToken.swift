@@ -11,6 +11,8 @@ package struct AccessToken: Hashable, Sendable {
         case pipeline
         /// In the address of an app's calendar feed; it opens no other operation.
         case calendar
+        /// To be exchanged, once, for a token of its principal; it opens no operation but that.
+        case code
         /// What a sign-in gives: for a short time, what rules say of its identity.
         case session
     }

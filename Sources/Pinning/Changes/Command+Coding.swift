@@ -26,7 +26,7 @@ extension Command {
         case .fleet: true
         case .keys(.create): false
         case .keys: true
-        case .access(.identity(.signIn)): false
+        case .access(.identity(.signIn)), .access(.identity(.redeem)): false
         case .access: true
         case .watch, .telemetryKey, .publication, .webhooks, .log, .change, .audit: false
         }
@@ -157,7 +157,7 @@ extension AccessCommand {
                 "identity": LinkedIdentity(identity: identity, principal: principal).json,
             ]
         case .identity(.unlink(let id)): ["command": "unlink_identity", "identity_id": .string(id)]
-        case .identity(.signIn): [:]
+        case .identity(.signIn), .identity(.redeem): [:]
         }
     }
 

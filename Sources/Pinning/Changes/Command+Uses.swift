@@ -84,7 +84,7 @@ extension Access {
             self.signInRules.values.filter { $0.provider == provider.name }.flatMap(\.grants)
         case .setRule(let rule): rule.grants + (self.signInRules[rule.name]?.grants ?? [])
         case .link(_, let principal): self.principals[principal].map { Array($0.grants.values) } ?? []
-        case .removeProvider, .removeRule, .unlink, .signIn: nil
+        case .removeProvider, .removeRule, .unlink, .signIn, .redeem: nil
         }
     }
 }

@@ -126,6 +126,8 @@ package enum Refusal: Error, Hashable, Sendable {
     /// No rule admits the identity, or its principal is suspended.
     case signInDenied
     case identityTokenUsed
+    /// It is unknown, used, over, or of a suspended principal.
+    case codeInvalid
 
     /// Rules ask for approvals: it must be proposed.
     case approvalRequired([ApprovalRule])

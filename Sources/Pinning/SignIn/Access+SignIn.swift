@@ -1,4 +1,4 @@
-import PinWire
+package import PinWire
 
 // Identity providers, the rules by which their identities are admitted, and sessions.
 
@@ -59,8 +59,13 @@ extension Access {
     // MARK: Decisions
 
     func decide(_ command: IdentityCommand, in context: DecisionContext) throws(Refusal) -> [AccessEvent] {
-        if case .signIn(let signIn) = command { return try self.signIn(signIn, in: context) }
-        try context.requireEverywhere(.manageAccess)
+        switch command {
+        case .signIn(let signIn): return try self.signIn(signIn, in: context)
+        case .redeem(let code, let id, let digest, let end):
+            return try self.redeem(code, id, digest, until: end, in: context)
+        case .setProvider, .removeProvider, .setRule, .removeRule, .link, .unlink:
+            try context.requireEverywhere(.manageAccess)
+        }
         switch command {
         case .setProvider(let provider): return try self.set(provider, in: context)
         case .removeProvider(let name):
@@ -77,8 +82,29 @@ extension Access {
         case .unlink(let id):
             guard let linked = self.identities[id], let principal = linked.principal else { throw .identityUnknown(id) }
             return [.identityUnlinked(id: id, principal: principal)]
-        case .signIn: return []
+        case .signIn, .redeem: return []
         }
+    }
+
+    /// The code is revoked in the same append in which the token is issued: however many redeem it at once, one gets a token.
+    private func redeem(
+        _ codeDigest: [UInt8], _ id: String, _ digest: [UInt8], until end: Timestamp, in context: DecisionContext
+    ) throws(Refusal) -> [AccessEvent] {
+        guard let code = self.code(codeDigest, at: context.now), let terms = code.terms else { throw .codeInvalid }
+        guard self.tokens[id] == nil, self.idByDigest[digest] == nil else { throw .tokenExists(id) }
+        let token = NewToken(
+            id: id, name: code.name, digest: digest, expiresAt: end,
+            terms: AccessToken.Terms(
+                kind: .general, grants: terms.grants, principal: terms.principal, networks: terms.networks))
+        return [.tokenRevoked(id: code.id), .tokenIssued(token)]
+    }
+
+    /// The code of a digest that can be redeemed now; nil for none.
+    package func code(_ digest: [UInt8], at now: Timestamp) -> AccessToken? {
+        guard let id = self.idByDigest[digest], let code = self.tokens[id], code.kind == .code, code.isValid(at: now),
+            code.terms?.principal != nil, self.isPrincipalActive(of: code)
+        else { return nil }
+        return code
     }
 
     /// Refuses who does not hold everything: who chooses whose tokens are accepted could have those of anyone.

@@ -1,3 +1,5 @@
+package import PinWire
+
 /// A command about identity providers, the identities that they vouch for, and sign-ins.
 package enum IdentityCommand: Hashable, Sendable {
     /// Adds a provider, or changes one; its issuer stays.
@@ -11,4 +13,6 @@ package enum IdentityCommand: Hashable, Sendable {
     case unlink(id: String)
     /// Only the server gives it, after it has verified an identity token.
     case signIn(SignIn)
+    /// Exchanges the code of a digest for a token of its principal, which has these id, digest and end. Only the server gives it.
+    case redeem(codeDigest: [UInt8], tokenID: String, digest: [UInt8], expiresAt: Timestamp)
 }

@@ -14,6 +14,9 @@ struct LoginCommand: AsyncParsableCommand {
 
             PINLEDGER_TOKEN=$(pinledger login --identity-token-file token.jwt --print-token)
 
+            A person for whom an operator of the server made a one-time code (pinledger token bootstrap --code) gets their token \
+            with it, which is stored as a session is: pinledger login --code-file -
+
             The session is stored in ~/.local/state/pinledger/sessions.json, which only you can read.
             """)
     @Option(
@@ -25,6 +28,11 @@ struct LoginCommand: AsyncParsableCommand {
             "File with an identity token of a provider, - for standard input, instead of a sign-in by code.",
             valueName: "file"))
     var identityTokenFile: String?
+    @Option(
+        help: ArgumentHelp(
+            "File with a one-time code, as `pinledger token bootstrap --code` prints it, - for standard input.",
+            valueName: "file"))
+    var codeFile: String?
     @Flag(help: "Write the session's token to standard output, and store nothing.") var printToken = false
     @OptionGroup var place: ServerOptions
 
@@ -35,17 +43,22 @@ struct LoginCommand: AsyncParsableCommand {
             throw ConnectionTrouble.tokenExposed.failure(server: context.server, trust: context.trust)
         }
         try await APIClient.with(context) { client in
-            let token = try await self.identityToken(client)
-            let body = JSON.object(["identity_token": .string(token)]).canonicalBytes
+            let credential: JSON =
+                if let file = self.codeFile {
+                    ["code": .string(try Self.text(in: file, "one-time code"))]
+                } else {
+                    ["identity_token": .string(try await self.identityToken(client))]
+                }
+            let body = credential.canonicalBytes
             let answer = try await client.send("POST", "/v1/sign-in", body: body)
             try answer.check()
             let json = try answer.json
             guard let text = json["token"]?.stringValue, let id = json["token_id"]?.stringValue,
                 let end = json["expires_at"]?.stringValue
             else { throw CommandFailure("the server answered without a session") }
-            Console.error(
-                "Signed in as \(json.text("principal_id")) until \(LocalTime.text(end)), by "
-                    + (json["rules"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ") + ".")
+            let rules = (json["rules"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
+            let reason = rules.isEmpty ? "" : ", by \(rules)"
+            Console.error("Signed in as \(json.text("principal_id")) until \(LocalTime.text(end))\(reason).")
             if self.printToken { return Console.print(text) }
             if Environment["PINLEDGER_TOKEN"] != nil {
                 Console.error(
@@ -60,24 +73,22 @@ struct LoginCommand: AsyncParsableCommand {
         }
     }
 
+    /// What a file holds, or standard input. A CI system gives such a file the permissions that it thinks right, and it is good for
+    /// minutes.
+    private static func text(in file: String, _ what: String) throws -> String {
+        let data =
+            file == "-"
+            ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
+        guard let data else { throw CommandFailure("the \(what) cannot be read from \(file)", status: .usage) }
+        guard let text = String(streamSafe: [UInt8](data)) else {
+            throw CommandFailure("\(file) holds no \(what): it is not text", status: .usage)
+        }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
     /// The identity token in a file, or one that the provider gives after a code was entered.
     private func identityToken(_ client: APIClient) async throws -> String {
-        if let file = self.identityTokenFile {
-            let bytes: [UInt8]
-            if file == "-" {
-                bytes = [UInt8](FileHandle.standardInput.readDataToEndOfFile())
-            } else {
-                // A CI system writes it, with the permissions that it thinks right; it is valid for minutes.
-                guard let data = FileManager.default.contents(atPath: file) else {
-                    throw CommandFailure("the identity token cannot be read from \(file)", status: .usage)
-                }
-                bytes = [UInt8](data)
-            }
-            guard let text = String(streamSafe: bytes) else {
-                throw CommandFailure("\(file) holds no identity token: it is not text", status: .usage)
-            }
-            return text.trimmingCharacters(in: .whitespacesAndNewlines)
-        }
+        if let file = self.identityTokenFile { return try Self.text(in: file, "identity token") }
         let providers = try await client.get("/v1/sign-in")["providers"]?.arrayValue ?? []
         let names = providers.map { $0.text("provider") }
         let chosen = self.provider.map { name in providers.filter { $0.text("provider") == name } } ?? providers

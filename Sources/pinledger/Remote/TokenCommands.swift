@@ -189,22 +189,31 @@ struct TokenCommands: AsyncParsableCommand {
 
                 With --person, the token belongs to a person of that name, who is added with the role admin. Where approval \
                 rules hold, only such a token can propose changes or bypass approvals.
+
+                With --code, it prints a code that works once, within 15 minutes, instead of the token: the person gets the token on \
+                their own machine with `pinledger login --code-file -`.
                 """
         )
         @Argument(help: "What the token is for, or with --person the person's name.") var name = "first admin"
         @Flag(help: "Add a person of this name with the role admin, whose token it is.") var person = false
+        @Flag(help: "Print a code for a person of this name, to be exchanged for a token once, within 15 minutes.")
+        var code = false
         @OptionGroup var options: NodeOptions
 
         func run() async throws {
             var options = self.options
             options.listen = "127.0.0.1:0"
-            let (name, isPerson) = (self.name, self.person)
+            let (name, isPerson, isCode) = (self.name, self.person || self.code, self.code)
             let configuration = try NodeConfiguration(options)
             try await Node(configuration: configuration).runOnce { services in
                 let issuer = LocalOperator(services: services)
                 try await issuer.ensureSigningKey()
-                let token = try await issuer.createToken(name: name, asPerson: isPerson, seconds: 90 * 86_400)
-                Console.error("The token, shown only once, valid for 90 days:")
+                let token = try await issuer.createToken(
+                    name: name, asPerson: isPerson, isCode: isCode, seconds: isCode ? 900 : 90 * 86_400)
+                Console.error(
+                    isCode
+                        ? "The code for \(name), valid once and for 15 minutes (`pinledger login --code-file -`):"
+                        : "The token, shown only once, valid for 90 days:")
                 Console.print(token)
             }
         }

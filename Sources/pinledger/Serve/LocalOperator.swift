@@ -23,9 +23,13 @@ struct LocalOperator: Sendable {
     ///
     /// If the process dies before the token is issued, a person without a token is left, whom the next call does not use.
     ///
-    /// - Parameter isPerson: Whether it belongs to a person of that name, who is added for it.
-    func createToken(name: String, asPerson isPerson: Bool = false, seconds: Int64) async throws -> String {
-        let token = APIToken.generate(.administrator)
+    /// - Parameters:
+    ///   - isPerson: Whether it belongs to a person of that name, who is added for it.
+    ///   - isCode: Whether it is a code of that person's, to be exchanged for the token.
+    func createToken(
+        name: String, asPerson isPerson: Bool = false, isCode: Bool = false, seconds: Int64
+    ) async throws -> String {
+        let token = APIToken.generate(isCode ? .wrapping : .administrator)
         var terms = AccessToken.Terms(kind: .general, grants: [.everywhere(.admin)])
         if isPerson {
             let person = AccessID.principal.generate()
@@ -34,7 +38,7 @@ struct LocalOperator: Sendable {
             try await self.execute(
                 .access(.grantRole(id: AccessID.grant.generate(), principal: person, .everywhere(.admin))),
                 because: reason)
-            terms = AccessToken.Terms(kind: .general, grants: nil, principal: person)
+            terms = AccessToken.Terms(kind: isCode ? .code : .general, grants: nil, principal: person)
         }
         let new = NewToken(
             id: TokenID.generate().description, name: name, digest: token.digest,

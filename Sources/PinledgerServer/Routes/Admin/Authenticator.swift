@@ -75,7 +75,7 @@ struct Authenticator: Sendable {
         let now = self.clock()
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],
             token.matches(digest: known.digest), known.isValid(at: now), access.isPrincipalActive(of: known),
-            known.kind != .calendar, known.isAccepted(from: address())
+            ![.calendar, .code].contains(known.kind), known.isAccepted(from: address())
         else {
             throw Problem(
                 .tokenInvalid,

@@ -52,8 +52,7 @@ struct SignInRoutes: Sendable {
         } catch {
             let problem = Problem(error)
             // Right ones pass all the same: who shares a network with others is not locked out by their failures.
-            guard [.identityTokenInvalid, .signInDenied, .identityUnlinked].contains(problem.type), let network,
-                let wait = self.delays.failure(of: network)
+            guard Self.failures.contains(problem.type), let network, let wait = self.delays.failure(of: network)
             else { throw error }
             var delayed = Problem(
                 .tooManyRequests, "Sign-ins from your network have failed too often. This one: \(problem.detail)")
@@ -62,15 +61,67 @@ struct SignInRoutes: Sendable {
         }
     }
 
+    private static let failures: Set<ProblemType> = [
+        .identityTokenInvalid, .signInDenied, .identityUnlinked, .codeInvalid,
+    ]
+
+    /// The life of a token that a code gives: 90 days.
+    private static let codedSeconds: Int64 = 90 * 86_400
+
+    /// Either of what a session or a token is given for.
+    private enum Credential {
+        case identityToken(String, nonce: String?)
+        case code(String)
+    }
+
     private func exchangeToken(_ exchange: Exchange) async throws -> Response {
         let body = try await exchange.body()
         try exchange.requireJSON()
-        let (text, nonce) = try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
-            (
-                try members.required("identity_token").string(),
-                try members.optional("nonce")?.string()
-            )
+        let credential = try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) -> Credential in
+            let (token, code) = (members.optional("identity_token"), members.optional("code"))
+            let nonce = try members.optional("nonce")?.string()
+            switch (token, code) {
+            case (let token?, nil): return .identityToken(try token.string(), nonce: nonce)
+            case (nil, let code?):
+                if nonce != nil { throw code.defect("has no nonce") }
+                return .code(try code.string())
+            default:
+                throw JSONDefect(pointer: JSONPointer(), message: "must have either identity_token or code")
+            }
         }
+        switch credential {
+        case .identityToken(let text, let nonce): return try await self.session(for: text, nonce, exchange)
+        case .code(let text): return try await self.redeem(text, exchange)
+        }
+    }
+
+    @inline(never)
+    private func redeem(_ text: String, _ exchange: Exchange) async throws -> Response {
+        guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
+        if let fault = self.services.ledger.partialFault { throw Problem(fault) }
+        let (access, now) = (self.services.ledger.view.state.access, self.services.clock())
+        guard let code = try? APIToken(parsing: text), code.kind == .wrapping,
+            let known = access.code(code.digest, at: now), let id = known.terms?.principal,
+            let principal = access.principals[id]
+        else { throw Refusal.codeInvalid }
+        let token = APIToken.generate(.administrator)
+        let tokenID = TokenID.generate().description
+        let recorded = try await writer.execute(
+            CommandRequest(
+                command: .access(
+                    .identity(
+                        .redeem(
+                            codeDigest: code.digest, tokenID: tokenID, digest: token.digest,
+                            expiresAt: now.adding(seconds: Self.codedSeconds)))),
+                origin: Origin(
+                    actor: Actor(kind: .token, id: tokenID, name: principal.name, principalID: id),
+                    requestID: exchange.requestID),
+                digest: [UInt8](repeating: 0, count: 32)))
+        return try self.response(recorded, token)
+    }
+
+    @inline(never)
+    private func session(for text: String, _ nonce: String?, _ exchange: Exchange) async throws -> Response {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         guard let verifier = self.services.identityTokens else {
             throw Problem(.noKeyEncryptionKey, "This node asks no identity provider.")
@@ -109,6 +160,11 @@ struct SignInRoutes: Sendable {
                 command: .access(.identity(.signIn(signIn))),
                 origin: Origin(actor: actor, requestID: exchange.requestID),
                 digest: [UInt8](repeating: 0, count: 32)))
+        return try self.response(recorded, token)
+    }
+
+    /// The token that was issued, with its text: the only time that it is shown.
+    private func response(_ recorded: Recorded, _ token: APIToken) throws -> Response {
         let session = recorded.entries.lazy.compactMap { entry -> NewToken? in
             guard case .access(.tokenIssued(let token)) = entry.event else { return nil }
             return token
@@ -173,6 +229,8 @@ extension Problem {
             self.init(
                 .signInDenied,
                 "The identity is verified, and no sign-in rule admits it, or its principal is suspended.")
+        case .codeInvalid:
+            self.init(.codeInvalid, "The code is unknown, used or over, or its principal is suspended.")
         case .identityTokenUsed:
             self.init(.identityTokenUsed, "This identity token was exchanged for a session already.")
         // Not back to where it came from: a refusal without a line here must not end the server.
