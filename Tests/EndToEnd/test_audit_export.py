@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import time
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 
@@ -26,7 +27,20 @@ def ledger(own_server):
     api.must("POST", f"/v1/apps/{APP}/hosts", host_body(HOST))
     end = (datetime.now(timezone.utc) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
     api.must("PUT", f"/v1/apps/{APP}/kill-switch", {"expires_at": end, "reason": "drill"})
+    settle(own_server)
     return own_server
+
+
+def settle(server) -> None:
+    """Reads what the tests read, until the ledger has recorded that: repetitions are recorded an hour later, and refusals after ten minutes."""
+    export(server, "ndjson")
+    export(server, "ndjson", APP)
+    assert server.api.get("/v1/history?after=-1").status == 400
+    position, since = server.api.position(), time.monotonic()
+    while time.monotonic() - since < 7:
+        time.sleep(0.5)
+        if server.api.position() != position:
+            position, since = server.api.position(), time.monotonic()
 
 
 def entries(server, condition: str = "true") -> list[bytes]:

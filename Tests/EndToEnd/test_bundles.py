@@ -142,7 +142,8 @@ def test_entries_are_pruned_once_nothing_needs_them(server, directory):
         assert (answer.status, answer.json["type"]) == (503, "/problems/events_pruned"), f"{path}: {answer}"
         assert "pinledger bundles restore" in answer.json["advice"]
     newest = api.get("/v1/history?limit=50").json["events"]
-    assert len(newest) == 50 and newest[0]["position"] == api.position() - 1
+    # The record of who read it may come in between.
+    assert len(newest) == 50 and newest[0]["position"] in (api.position() - 1, api.position() - 2)
     # A page ends before the first that is missing.
     page = api.get(f"/v1/apps/{APP}/history?limit=1000").json
     assert END <= page["events"][-1]["position"] < END + 4
@@ -203,7 +204,7 @@ def test_a_node_that_has_to_read_the_whole_ledger_needs_the_bundles(server, dire
         halted.stop()
     node, reading = start_node(server, "folding", "--read-only", "--bundles", str(directory))
     try:
-        assert reading.position() == server.api.position()
+        assert eventually(lambda: reading.position() == server.api.position())
         assert reading.document(OLD).body == server.api.document(OLD).body
     finally:
         node.stop()

@@ -71,4 +71,5 @@ def test_a_partition_with_all_its_events_is_moved_to_another_disk(server):
     refused = server.sql(f"""
         DO $$ BEGIN DELETE FROM {first}; RAISE 'deleted'; EXCEPTION WHEN SQLSTATE '23001' THEN RAISE NOTICE 'refused'; END $$;
         SELECT count(*) FROM {first}""")
-    assert int(refused.split()[-1]) == api.position()
+    # The record of who read the history may come in between.
+    assert api.position() - int(refused.split()[-1]) in (0, 1)
