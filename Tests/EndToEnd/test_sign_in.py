@@ -302,6 +302,11 @@ def test_the_end_of_a_rule_a_suspension_and_a_revocation_end_sessions_at_once(si
         each for each in api.must("GET", "/v1/access/identities").json["identities"]
         if each.get("principal_id") == me["principal"]["principal_id"])  # fmt: skip
     api.must("DELETE", f"/v1/access/identities/{identity['identity_id']}")
+    fifth = session(api, token(company, sub=unique()))
+    own = fifth.must("GET", "/v1/whoami").json["principal"]["principal_id"]
+    linked = next(each for each in api.must("GET", "/v1/access/identities").json["identities"] if each.get("principal_id") == own)
+    api.must("DELETE", f"/v1/access/identities/{linked['identity_id']}")
+    assert fifth.get("/v1/whoami").status == 401
     answer = sign_in(api, token(company, sub=identity["subject"]))
     assert (answer.status, answer.json["type"]) == (403, "/problems/identity_unlinked")
     fourth = session(api, token(company, sub=unique()))

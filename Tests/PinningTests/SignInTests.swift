@@ -179,6 +179,11 @@ func signIn(
             let short = newToken("tok_9", digest: sha256([9]), until: end, grants, of: mine)
             #expect(world.refusal(.issueToken(short), as: Self.actor) == nil)
         }
+        // What such a token makes ends with the session too.
+        try world.give(.issueToken(newToken("tok_7", digest: sha256([7]), until: end, nil, of: mine)), as: Self.actor)
+        let second = newToken("tok_6", digest: sha256([6]), until: end.adding(seconds: 1), nil, of: mine)
+        let first = Actor(kind: .token, id: "tok_7", name: "x", principalID: mine)
+        #expect(world.refusal(.issueToken(second), as: first) == .expiryTooFar(second.expiresAt, limit: end))
         // Without the session, it may do what the principal may: nothing.
         try world.give(.issueToken(newToken("tok_8", digest: sha256([8]), until: end, nil, of: mine)), as: Self.actor)
         #expect(!world.may(.readApps, "tok_8"))
@@ -205,6 +210,8 @@ func signIn(
         try world.give(.identity(.signIn(signIn())))
         try world.give(.identity(.unlink(id: identity("1").id)))
         #expect(!world.may(.readApps))
+        let session = try #require(world.state.access.tokens["tok_s"])
+        #expect(!world.state.access.isPrincipalActive(of: session))
         #expect(world.refusal(.identity(.signIn(signIn(as: "tok_t")))) == .identityUnlinked(identity("1").id))
         try world.give(Self.ada)
         try world.give(.identity(.link(identity("1"), principal: "prn_1")))
@@ -236,6 +243,32 @@ func signIn(
         try world.give(.suspendPrincipal(id: id))
         #expect(!world.may(.changeApps, "tok_0"))
         #expect(world.refusal(.identity(.signIn(signIn(as: "tok_x", acting: id)))) == .signInDenied)
+    }
+
+    @Test func `a rule for programs is set by someone who holds what their principal was granted`() throws {
+        var robots = Self.rule("robots")
+        robots.kind = .service
+        var world = try self.world(robots)
+        let id = robots.principalID(at: company.issuer)
+        try world.give(.identity(.signIn(signIn("1", ["groups": ["a"]], acting: id))))
+        try world.give(.grantRole(id: "grt_1", principal: id, .everywhere(.editor)))
+        try world.give(.defineRole(roleName("manager"), [.manageAccess, .readAccess, .readApps, .readFleet]))
+        try world.give(
+            .issueToken(newToken("tok_1", digest: sha256([2]), [Grant(role: roleName("manager"), apps: [.all])])))
+        robots.claims = ["groups": ["mine"]]
+        #expect(
+            world.refusal(.identity(.setRule(robots)), as: Actor(kind: .token, id: "tok_1", name: "y"))
+                == .grantTooWide(.everywhere(.editor)))
+    }
+
+    @Test func `sessions that can be forgotten lock nobody out`() throws {
+        var world = try self.world(developers)
+        let limit = Access.sessionLimit(.person)
+        for number in 0..<limit { try world.give(.identity(.signIn(signIn(as: "s\(number)")))) }
+        #expect(world.refusal(.identity(.signIn(signIn(as: "tok_t")))) == .tooManyTokens(limit: limit))
+        world.now = noon.adding(seconds: Access.sessionMemory + developers.sessionSeconds)
+        try world.give(.identity(.signIn(signIn(as: "tok_t"))))
+        #expect(world.state.access.sessionCounts.values.reduce(0, +) == 1)
     }
 
     @Test func `a manager of access reinstates nobody who holds more by a rule than they do`() throws {

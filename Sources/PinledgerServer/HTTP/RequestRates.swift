@@ -37,18 +37,18 @@ final class RequestRates: Sendable {
 
     /// Accepts a request of a caller, or says how long it has to wait; nil where there is no limit.
     ///
-    /// - Parameter isUrgent: Whether it is accepted in any case; it counts all the same.
+    /// - Parameter isUrgent: Whether it is accepted in any case. It counts where there is room: nobody gets into debt by it.
     func admit(_ caller: some Hashable, isUrgent: Bool = false) -> Standing? {
         // Hashed with the process's own seed: no client can find out which network shares another's bucket.
         let key = UInt32(truncatingIfNeeded: caller.hashValue)
         return self.buckets.withLock { buckets in
             guard buckets.rate > 0 else { return nil }
             let now = ContinuousClock.now
-            let wait = isUrgent ? nil : buckets.wait(of: key, at: now)
+            let wait = buckets.wait(of: key, at: now)
             if wait == nil { buckets.charge(1, to: key, at: now) }
             let (tokens, seconds) = buckets.standing(of: key, at: now)
             return Standing(
-                wait: wait, remaining: tokens, quota: Int(buckets.capacity),
+                wait: isUrgent ? nil : wait, remaining: tokens, quota: Int(buckets.capacity),
                 window: max(1, Int((buckets.capacity / buckets.rate).rounded())), reset: seconds)
         }
     }

@@ -210,7 +210,8 @@ struct Responder: HTTPResponder {
         _ caller: Authenticator.Caller?, _ route: Route
     ) throws(Problem) -> RequestRates.Standing? {
         guard let caller else { return nil }
-        let isUrgent = route.access.permission == .engageKillSwitches
+        let isUrgent =
+            route.access.permission == .engageKillSwitches && caller.rights.allowsSomewhere(.engageKillSwitches)
         let standing = self.operatorRates.admit(caller.actor.party, isUrgent: isUrgent)
         guard let standing, let wait = standing.wait else { return standing }
         throw Self.tooMany("You have sent too many requests.", standing, wait, "operator")

@@ -8,6 +8,13 @@ extension Access {
         switch command {
         case .issueToken(let token):
             try self.check(token, in: context)
+            var token = token
+            if let maker = self.token(of: context.commander)?.terms, let origin = maker.origin,
+                token.terms?.principal == maker.principal
+            {
+                // What a session makes for its principal ends with it and with its identity, and so does what that makes.
+                token.terms?.origin = SessionOrigin(identity: origin.identity, rules: [])
+            }
             return [.tokenIssued(token)]
         case .revokeToken(let id): return try self.revoke(id, in: context)
         case .defineRole(let name, let permissions):
@@ -159,7 +166,7 @@ extension Access {
         try self.checkMayGive(grant, in: context)
     }
 
-    private func checkMayGive(_ grant: Grant, in context: DecisionContext) throws(Refusal) {
+    func checkMayGive(_ grant: Grant, in context: DecisionContext) throws(Refusal) {
         guard context.rights.cover(grant, self.permissions(of: grant.role).union([.manageAccess])) else {
             throw .grantTooWide(grant)
         }

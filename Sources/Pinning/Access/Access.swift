@@ -117,9 +117,10 @@ package struct Access: Hashable, Sendable {
         return limits.isEmpty ? .nothing : Rights(limits: limits)
     }
 
-    /// Whether a token is on its own, or its principal is not suspended.
+    /// Whether a token is on its own, or its principal is not suspended, and the identity that it comes from still signs in as that one.
     package func isPrincipalActive(of token: AccessToken) -> Bool {
         guard let id = token.terms?.principal else { return true }
+        if let origin = token.terms?.origin, !self.isOf(id, origin.identity) { return false }
         return self.principals[id].map { $0.suspendedAt == nil } ?? false
     }
 

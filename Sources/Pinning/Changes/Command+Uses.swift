@@ -82,8 +82,14 @@ extension Access {
         switch command {
         case .setProvider(let provider):
             self.signInRules.values.filter { $0.provider == provider.name }.flatMap(\.grants)
-        case .setRule(let rule): rule.grants + (self.signInRules[rule.name]?.grants ?? [])
-        case .link(_, let principal): self.principals[principal].map { Array($0.grants.values) } ?? []
+        case .setRule(let rule):
+            rule.grants + (self.signInRules[rule.name]?.grants ?? []) + self.grants(ofJobsOf: rule)
+        case .link(let identity, let principal):
+            // What the principal has, and what rules may give to the identity.
+            (self.principals[principal].map { Array($0.grants.values) } ?? [])
+                + self.grants(of: self.principals[principal]?.lastSignIn?.rules ?? [])
+                + self.signInRules.values.filter { self.identityProviders[$0.provider]?.issuer == identity.issuer }
+                .flatMap(\.grants)
         case .removeProvider, .removeRule, .unlink, .signIn, .redeem: nil
         }
     }

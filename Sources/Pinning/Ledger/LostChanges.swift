@@ -154,8 +154,9 @@ package struct LostChanges: Hashable, Sendable {
             return state.access.signInRules[name] == nil
                 ? .nothing : .repeated(.access(.identity(.removeRule(name))))
         case (_, .access(.identityUnlinked(let id, _))):
-            return state.access.identities[id]?.principal == nil
-                ? .nothing : .repeated(.access(.identity(.unlink(id: id))))
+            // Unknown, it signs in as someone new.
+            guard let present = state.access.identities[id] else { return .revived }
+            return present.principal == nil ? .nothing : .repeated(.access(.identity(.unlink(id: id))))
         case (_, .access(.identityLinked(let identity, let principal))):
             let present = state.access.identities[identity.id]
             guard state.access.principals[principal] != nil, present?.principal != principal else { return .nothing }

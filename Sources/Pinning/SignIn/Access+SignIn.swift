@@ -42,7 +42,9 @@ extension Access {
         guard token.terms?.kind == .session, let principal = token.terms?.principal else { return }
         self.principals[principal]?.lastSignIn = Principal.LastSignIn(rules: origin.rules, time: time)
         self.sessionCounts[principal, default: 0] += 1
-        guard self.sessionCounts.values.reduce(0, +) >= self.sessionsToPrune else { return }
+        let limit = self.principals[principal].map { Self.sessionLimit($0.kind) } ?? .max
+        let isOverLimit = self.sessionCounts[principal, default: 0] > limit
+        guard isOverLimit || self.sessionCounts.values.reduce(0, +) >= self.sessionsToPrune else { return }
         // Sessions are many and short: what ended long ago is forgotten, each time that there are twice as many as were left.
         let ended = self.tokens.values.filter { $0.kind == .session && $0.isForgotten(at: time) }
         for token in ended {
@@ -137,12 +139,24 @@ extension Access {
         }
         guard !provider.issuer.isShared || rule.namesOwner else { throw .signInRuleTooOpen(rule.name) }
         for grant in rule.grants { try self.check(grant, in: context) }
+        // Programs that it admits act as its principal, with what that was granted itself.
+        for grant in self.grants(ofJobsOf: rule) where !grant.hasEnded(at: context.now) {
+            try self.checkMayGive(grant, in: context)
+        }
         if let known = self.signInRules[rule.name] {
             guard known.json != rule.json else { return [] }
         } else if self.signInRules.count >= SignInRule.limit {
             throw .tooManySignInRules(limit: SignInRule.limit)
         }
         return [.signInRuleSet(rule)]
+    }
+
+    /// What the principal of a rule's programs was granted itself: nothing where there is none.
+    func grants(ofJobsOf rule: SignInRule) -> [Grant] {
+        guard rule.kind == .service, let issuer = self.identityProviders[rule.provider]?.issuer,
+            let principal = self.principals[rule.principalID(at: issuer)]
+        else { return [] }
+        return Array(principal.grants.values)
     }
 
     private func link(
@@ -159,6 +173,9 @@ extension Access {
         try self.requireEverything(in: context)
         guard self.identities.values.count(where: { $0.principal == principal.id }) < Identity.limit else {
             throw .tooManyIdentities(limit: Identity.limit)
+        }
+        guard self.identities[identity.id] != nil || self.identities.count < Identity.totalLimit else {
+            throw .tooManyIdentities(limit: Identity.totalLimit)
         }
         return [.identityLinked(identity, principal: id)]
     }
@@ -235,7 +252,13 @@ extension Access {
             throw .signInDenied
         }
         let limit = Self.sessionLimit(admission.kind)
-        guard self.sessionCounts[admission.principal, default: 0] < limit else { throw .tooManyTokens(limit: limit) }
+        if self.sessionCounts[admission.principal, default: 0] >= limit {
+            // Those that can be forgotten do not count; the next session forgets them.
+            let remembered = self.tokens.values.count {
+                $0.kind == .session && $0.terms?.principal == admission.principal && !$0.isForgotten(at: context.now)
+            }
+            guard remembered < limit else { throw .tooManyTokens(limit: limit) }
+        }
         var events: [AccessEvent] = []
         if let name = admission.newName {
             guard self.principals.count < Self.principalLimit else {
@@ -250,7 +273,9 @@ extension Access {
             identity: signIn.identity,
             rules: admission.rules.map { RuleReference(name: $0.name, revision: $0.revision) })
         let token = NewToken(
-            id: signIn.tokenID, name: signIn.displayName, digest: signIn.digest,
+            id: signIn.tokenID,
+            // What a program says of itself besides its subject may be anything.
+            name: admission.kind == .person ? signIn.displayName : signIn.identity.subject, digest: signIn.digest,
             expiresAt: context.now.adding(seconds: seconds),
             terms: AccessToken.Terms(kind: .session, grants: nil, principal: admission.principal, origin: origin))
         return events + [.tokenIssued(token)]

@@ -14,6 +14,8 @@ package struct Identity: Hashable, Sendable {
     package static let subjectLimit = 255
     /// The most identities of one principal.
     package static let limit = 10
+    /// The most identities of all, with those that were unlinked.
+    package static let totalLimit = 2 * Access.principalLimit
 
     /// Follows from issuer and subject, so that nodes at which it signs in for the first time at once name it alike: 64 bits of their
     /// SHA-256 in hexadecimal. Where it is used for a decision, both are compared as well.

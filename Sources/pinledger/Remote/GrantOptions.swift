@@ -50,7 +50,7 @@ enum GrantText {
     /// What a token may do.
     static func rights(ofToken token: JSON) -> String {
         if token["unscoped"] == true { return "everything (issued before there were roles)" }
-        if let rules = token["sign_in"]?["rules"]?.arrayValue {
+        if let rules = token["sign_in"]?["rules"]?.arrayValue, !rules.isEmpty {
             let names = rules.map { $0.text("rule") }.joined(separator: ", ")
             return "what the sign-in rules \(names) and \(token.text("principal_id"))'s roles give"
         }

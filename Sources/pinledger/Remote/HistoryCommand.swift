@@ -85,9 +85,16 @@ struct HistoryCommand: AsyncParsableCommand {
             principals = try answer.json["principals"]?.arrayValue ?? []
         }
         let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
+        let people = principals.filter { $0["name"]?.stringValue == actor }.compactMap {
+            $0["principal_id"]?.stringValue
+        }
+        // A session has its principal's name, and is found with that one.
         let ids =
-            principals.filter { $0["name"]?.stringValue == actor }.compactMap { $0["principal_id"]?.stringValue }
-            + tokens.filter { $0["name"]?.stringValue == actor }.compactMap { $0["token_id"]?.stringValue }
+            people
+            + tokens.filter { token in
+                token["name"]?.stringValue == actor
+                    && token["principal_id"]?.stringValue.map { !people.contains($0) } ?? true
+            }.compactMap { $0["token_id"]?.stringValue }
         guard ids.count <= 1 else {
             throw CommandFailure(
                 "\(ids.count) principals or tokens are called \(actor)",

@@ -117,9 +117,10 @@ struct HistoryRoutes: Sendable {
             guard let position = Int64(text) else { throw Problem(.invalidCursor, "The cursor names no position.") }
             return position
         }
-        let place = filter.text == nil ? nil : self.searches.take()
+        let isSearch = filter.text != nil || filter.principal != nil
+        let place = isSearch ? self.searches.take() : nil
         defer { place?.release() }
-        guard filter.text == nil || place != nil else {
+        guard !isSearch || place != nil else {
             throw Problem(.overloaded, "Two other searches of the history are running.")
         }
         let page = try await self.services.reader.history(filter, from: boundary, ascending: ascending, limit: limit)

@@ -151,9 +151,10 @@ struct SignInRoutes: Sendable {
         _ signIn: SignIn, _ token: APIToken, _ writer: Writer, _ exchange: Exchange
     ) async throws -> Response {
         let known = self.services.ledger.view.state.access.principals[signIn.principal]
+        let isPerson = known.map { $0.kind == .person } ?? (signIn.principal == signIn.identity.principalID)
         let actor = Actor(
             kind: .token, id: signIn.tokenID,
-            name: known.flatMap { $0.kind == .person ? $0.name : nil } ?? signIn.displayName,
+            name: isPerson ? known?.name ?? signIn.displayName : signIn.identity.subject,
             principalID: signIn.principal)
         let recorded = try await writer.execute(
             CommandRequest(
