@@ -139,6 +139,10 @@ extension LogLine {
                 advice:
                     "Read `error`. Operators see the node neither in `pinledger node list` nor when they end an upgrade."
             )
+        case .tokenUsesNotKept:
+            .init(
+                .warning, "this node cannot keep which tokens are used from where; it tries again",
+                advice: "Read `error`. Operators see later than usual that a token is used, and from where.")
         case .levelNotRaised:
             .init(
                 .warning, "the feature level of the new ledger was not raised to the one that this program knows",

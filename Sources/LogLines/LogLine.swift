@@ -40,6 +40,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case ledgerRead = "ledger_read"
     case standbyBehind = "standby_behind"
     case nodeNotReported = "node_not_reported"
+    case tokenUsesNotKept = "token_uses_not_kept"
     case levelNotRaised = "level_not_raised"
     case witnessesNotAsked = "witnesses_not_asked"
     case witnessFailed = "witness_failed"

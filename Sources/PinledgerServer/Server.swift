@@ -143,7 +143,7 @@ package struct Server: Sendable {
             table: self.routes.table(surfaces),
             authenticator: Authenticator(
                 ledger: self.services.ledger, clock: self.services.clock,
-                trustedProxies: self.services.telemetry.trustedProxies),
+                trustedProxies: self.services.telemetry.trustedProxies, uses: self.services.tokenUses),
             isLogPublic: { [services = self.services] in services.isLogPublic },
             unread: { [ledger = self.services.ledger] in ledger.unread },
             content: listener.content, places: places, rates: self.rates, operatorRates: self.operatorRates,

@@ -54,6 +54,8 @@ package struct Services: Sendable {
     package let lag: DocumentLag
     /// The requests that the ledger is to know of.
     package let audit = AuditCounter()
+    /// The tokens that were accepted lately.
+    package let tokenUses = TokenUseTally()
     /// Whether the node is on its way out.
     package let drain = Drain()
 
@@ -109,6 +111,8 @@ package struct Services: Sendable {
     var isLogPublic: Bool {
         self.ledger.fault == nil && self.ledger.unsigned == nil && self.ledger.view.state.log.isPublic
     }
+
+    var tokenUseStore: TokenUseStore { TokenUseStore(pool: self.pool) }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool, bundles: self.bundles) }
 

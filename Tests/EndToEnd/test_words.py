@@ -156,7 +156,7 @@ COMMANDS = {
     "setSignInRule": "access sign-in set", "removeSignInRule": "access sign-in remove", "listIdentities": "access identity list",
     "linkIdentity": "access identity link", "unlinkIdentity": "access identity unlink",
     "listFreezes": "access freeze list", "addFreeze": "access freeze add", "removeFreeze": "access freeze remove",
-    "listTokens": "token list", "createToken": "token create", "revokeToken": "token revoke",
+    "listTokens": "token list", "getToken": "token show", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",
     "updateWebhook": "webhook update", "removeWebhook": "webhook remove", "rotateWebhookSecret": "webhook rotate-secret",
     "testWebhook": "webhook test", "replayWebhook": "webhook replay", "replayWebhookDelivery": "webhook replay",

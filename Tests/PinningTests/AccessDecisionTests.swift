@@ -46,12 +46,6 @@ import Testing
         ),
     ]
 
-    private static func feed(_ id: String = "cal_9", _ digest: [UInt8] = sha256([9])) -> NewToken {
-        NewToken(
-            id: id, name: "feed", digest: digest, expiresAt: noon.adding(seconds: 3600),
-            terms: AccessToken.Terms(kind: .calendar, grants: [Grant(role: RoleName(.viewer), apps: [.one(shop)])]))
-    }
-
     /// As many apps as a grant may name.
     private static let wide = Grant(
         role: RoleName(.viewer), apps: (0..<Grant.patternLimit).map { pattern("com.example.a\($0)") })

@@ -62,6 +62,52 @@ import Testing
         }
     }
 
+    /// An issued token and the event of the one that takes its place.
+    private func replaced(after overlap: Int64) throws -> (access: Access, events: [AccessEvent]) {
+        var access = try self.issued()
+        var new = newToken("tok_2", digest: sha256([2]), until: noon.adding(seconds: 90_000))
+        new.replaced = TokenReplacement(token: "tok_1", overlap: overlap)
+        let events = try access.decide(.issueToken(new), in: context())
+        for event in events { access.evolve(event, at: noon.adding(seconds: 60)) }
+        return (access, events)
+    }
+
+    @Test(arguments: [(600, 660), (0, 60), (86_400, 3600)])
+    func `a replaced token ends after the overlap, and never later than it would have`(overlap: Int64, end: Int64)
+        throws
+    {
+        let (access, events) = try self.replaced(after: overlap)
+        #expect(events.count == 1)
+        let token = try #require(access.tokens["tok_1"])
+        #expect(token.expiresAt == noon.adding(seconds: end) && token.replacedBy == "tok_2" && token.revokedAt == nil)
+        #expect(access.tokens["tok_2"]?.expiresAt == noon.adding(seconds: 90_000))
+    }
+
+    @Test func `a token is replaced again where the text of the first one was lost`() throws {
+        var (access, _) = try self.replaced(after: 600)
+        var new = newToken("tok_3", digest: sha256([3]))
+        new.replaced = TokenReplacement(token: "tok_1", overlap: 3000)
+        for event in try access.decide(.issueToken(new), in: context()) {
+            access.evolve(event, at: noon.adding(seconds: 90))
+        }
+        #expect(access.tokens["tok_1"]?.replacedBy == "tok_3")
+        #expect(access.tokens["tok_1"]?.expiresAt == noon.adding(seconds: 660))
+    }
+
+    @Test func `no token replaces one that is revoked, unknown or no token of people and programs`() throws {
+        var access = try self.issued()
+        access.evolve(.tokenRevoked(id: "tok_1"), at: noon)
+        access.evolve(.tokenIssued(feed("cal_1", sha256([7]))), at: noon)
+        for (id, refusal) in [
+            ("tok_1", Refusal.tokenRevoked("tok_1")), ("tok_9", .tokenUnknown("tok_9")),
+            ("cal_1", .tokenUnknown("cal_1")),
+        ] {
+            var new = newToken("tok_2", digest: sha256([2]))
+            new.replaced = TokenReplacement(token: id)
+            #expect(throws: refusal) { try access.decide(.issueToken(new), in: context()) }
+        }
+    }
+
     @Test func `a token's digest is never shown to people`() throws {
         let token = try #require(try self.issued().tokens["tok_1"])
         #expect(

@@ -13,6 +13,13 @@ func newToken(
         terms: AccessToken.Terms(kind: .general, grants: grants, principal: principal, networks: networks))
 }
 
+/// A calendar feed of the shop.
+func feed(_ id: String = "cal_9", _ digest: [UInt8] = sha256([9])) -> NewToken {
+    NewToken(
+        id: id, name: AccessToken.feedName("on call", of: shop), digest: digest, expiresAt: noon.adding(seconds: 3600),
+        terms: AccessToken.Terms(kind: .calendar, grants: [Grant(role: RoleName(.viewer), apps: [.one(shop)])]))
+}
+
 func pattern(_ text: String) -> AppPattern {
     guard let pattern = try? AppPattern(text) else { preconditionFailure("\(text) names no apps") }
     return pattern
@@ -75,6 +82,8 @@ let accessExamples: [String: Entry] = {
     session.terms?.kind = .session
     session.terms?.origin = SessionOrigin(
         identity: identity("248289761001"), rules: [RuleReference(name: roleName("developers"), revision: 4)])
+    var rotated = newToken("tok_5", digest: sha256([9]), until: end)
+    rotated.replaced = TokenReplacement(token: "tok_1", overlap: 86_400)
     let events: [(String, AccessEvent)] = [
         ("TokenIssued.granted", .tokenIssued(token)), ("TokenIssued.own", .tokenIssued(own)),
         ("TokenIssued.calendar", .tokenIssued(feed)), ("TokenIssued.pipeline", .tokenIssued(pipeline)),
@@ -110,7 +119,7 @@ let accessExamples: [String: Entry] = {
         ("SignInRuleRemoved", .signInRuleRemoved(roleName("release"))),
         ("IdentityLinked", .identityLinked(identity("248289761001"), principal: "prn_1")),
         ("IdentityUnlinked", .identityUnlinked(id: identity("248289761001").id, principal: "prn_1")),
-        ("TokenIssued.session", .tokenIssued(session)),
+        ("TokenIssued.session", .tokenIssued(session)), ("TokenIssued.rotated", .tokenIssued(rotated)),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     let ada = Origin(actor: Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1"))

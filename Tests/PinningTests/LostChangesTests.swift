@@ -34,6 +34,13 @@ import Testing
             origin: Origin(actor: .system))
     }
 
+    /// A token that was issued in another one's place.
+    private static func rotated(after overlap: Int64) -> NewToken {
+        var new = newToken("tok_lost", digest: sha256([8]))
+        new.replaced = TokenReplacement(token: "tok_1", overlap: overlap)
+        return new
+    }
+
     private func commands(_ lost: [(StreamID, Event)], in state: LedgerState? = nil) throws -> [Command] {
         let entries = lost.enumerated().map { self.entry($1.0, $1.1, Int64(50 + $0)) }
         return LostChanges(of: entries, in: try state ?? self.state(), at: noon).repetitions.map(\.command)
@@ -90,6 +97,17 @@ import Testing
                 (app, .app(.killSwitchEngaged(nil, expiresAt: self.end))),
                 (app, .app(.killSwitchEngaged(nil, expiresAt: later))),
             ]) == [.app(shop, [.engageKillSwitch(nil, expiresAt: later)])])
+    }
+
+    @Test func `a token whose replacement was lost is revoked where its overlap is over, and named before`() throws {
+        for (overlap, commands, isNamed) in [
+            (Int64(0), [Command.access(.revokeToken(id: "tok_1"))], false), (60, [], true), (90_000, [], false),
+        ] {
+            let lost = LostChanges(
+                of: [self.entry(.access, .access(.tokenIssued(Self.rotated(after: overlap))))], in: try self.state(),
+                at: noon)
+            #expect(lost.repetitions.map(\.command) == commands && lost.revivals.isEmpty != isNamed)
+        }
     }
 
     @Test func `nothing is repeated that is over, unknown, or done`() throws {

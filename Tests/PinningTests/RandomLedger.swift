@@ -174,7 +174,8 @@ struct RandomLedger {
 
     private mutating func token(_ terms: AccessToken.Terms?) -> NewToken {
         NewToken(
-            id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later(), terms: terms)
+            id: self.key(), name: self.text(), digest: sha256(self.key().utf8), expiresAt: self.later(), terms: terms,
+            replaced: terms != nil && self.flag() ? TokenReplacement(token: self.key(), overlap: 60) : nil)
     }
 
     private mutating func terms() -> AccessToken.Terms {

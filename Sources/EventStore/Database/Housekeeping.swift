@@ -58,6 +58,7 @@ package struct Housekeeping: Sendable {
                 Chore(statement: Statements.forgetDeliveries, limit: 10_000),
                 Chore(statement: Statements.forgetObservations),
                 Chore(statement: Statements.forgetNodes),
+                Chore(statement: Statements.forgetTokenUses),
                 Chore(statement: Statements.forgetSnapshots(before: LedgerState.foldVersion)),
                 Chore(statement: Statements.forgetOutcomes(days: telemetryDays), limit: 10_000),
             ]
@@ -67,8 +68,8 @@ package struct Housekeeping: Sendable {
         static let patience = Duration.seconds(120)
     }
 
-    /// Creates partitions ahead, removes old idempotency keys, counts, reports, observations, deliveries and snapshots
-    /// of earlier forms once an hour, and stores a snapshot whenever one is due; until cancelled.
+    /// Creates partitions ahead, removes old idempotency keys, counts, reports, observations, deliveries, uses of tokens and
+    /// snapshots of earlier forms once an hour, and stores a snapshot whenever one is due; until cancelled.
     package func run() async {
         var ticks = 0
         await PeriodicWorker(every: .seconds(10)).run(logging: .housekeepingFailed, to: self.logger) {

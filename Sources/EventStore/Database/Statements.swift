@@ -120,6 +120,7 @@ enum Statements {
     static let forgetDeliveries: PreparedStatement = "SELECT pinledger.forget_deliveries()"
     static let forgetObservations: PreparedStatement = "SELECT pinledger.forget_observations()"
     static let forgetNodes: PreparedStatement = "SELECT pinledger.forget_nodes()"
+    static let forgetTokenUses: PreparedStatement = "SELECT pinledger.forget_token_uses()"
 }
 
 extension Head {

@@ -23,14 +23,17 @@ extension AccessEvent {
             EventField(optional: "grants", .list(of: .grant, atMost: AccessToken.Terms.grantLimit)),
             EventField<AccessToken.Kind>("kind", .word), name,
             EventField("networks", .list(of: .network, atMost: AccessToken.Terms.networkLimit)),
-            EventField(optional: "principal_id", .text), digest, EventField(optional: "sign_in", .origin), tokenID
-        ) { (end, grants, kind, name, networks, principal, digest, origin, id) throws(JSONDefect) in
+            EventField(optional: "principal_id", .text), EventField(optional: "replaces", .replacement), digest,
+            EventField(optional: "sign_in", .origin), tokenID
+        ) { (end, grants, kind, name, networks, principal, replaced, digest, origin, id) throws(JSONDefect) in
             guard grants != nil || principal != nil else {
                 throw JSONDefect(pointer: JSONPointer(), message: "has neither grants nor principal_id")
             }
             let terms = AccessToken.Terms(
                 kind: kind, grants: grants, principal: principal, networks: networks, origin: origin)
-            return .access(.tokenIssued(NewToken(id: id, name: name, digest: digest, expiresAt: end, terms: terms)))
+            return .access(
+                .tokenIssued(
+                    NewToken(id: id, name: name, digest: digest, expiresAt: end, terms: terms, replaced: replaced)))
         }
         static let tokenRevoked = EventDeclaration("TokenRevoked", .token, tokenID) { .access(.tokenRevoked(id: $0)) }
         static let roleDefined = EventDeclaration(
@@ -133,7 +136,7 @@ extension AccessEvent {
             }
             return visitor.visit(
                 Declared.tokenIssued, token.expiresAt, terms.grants, terms.kind, token.name, terms.networks,
-                terms.principal, token.digest, terms.origin, token.id)
+                terms.principal, token.replaced, token.digest, terms.origin, token.id)
         case .tokenRevoked(let id): return visitor.visit(Declared.tokenRevoked, id)
         case .roleDefined(let name, let permissions):
             return visitor.visit(
@@ -174,6 +177,12 @@ extension MemberValue<AppPattern> {
 extension MemberValue<SessionOrigin> {
     fileprivate static var origin: Self {
         Self({ (field) throws(JSONDefect) in try SessionOrigin(field) }, \.json)
+    }
+}
+
+extension MemberValue<TokenReplacement> {
+    fileprivate static var replacement: Self {
+        Self({ (field) throws(JSONDefect) in try TokenReplacement(field) }, \.json)
     }
 }
 

@@ -8,6 +8,7 @@ extension Access {
         switch command {
         case .issueToken(let token):
             try self.check(token, in: context)
+            if let replaced = token.replaced { try self.check(replaced, in: context) }
             var token = token
             if let maker = self.token(of: context.commander)?.terms, let origin = maker.origin,
                 token.terms?.principal == maker.principal
@@ -300,6 +301,19 @@ extension Access {
         guard token.revokedAt == nil else { throw .tokenRevoked(id) }
         guard isManaged else { throw .permissionMissing(managing, .apps(apps)) }
         return [.tokenRevoked(id: id)]
+    }
+
+    /// Refuses a replacement of a token that the commander could not revoke, or of one that is no token for people and programs.
+    private func check(_ replaced: TokenReplacement, in context: DecisionContext) throws(Refusal) {
+        _ = try self.revoke(replaced.token, in: context)
+        guard let token = self.tokens[replaced.token], [.general, .pipeline].contains(token.kind) else {
+            throw .tokenUnknown(replaced.token)
+        }
+    }
+
+    /// Whether an actor may know of a token: it is their own, or they may read access on all that it opens.
+    package func isVisible(_ token: AccessToken, to actor: Actor?, with rights: Rights) -> Bool {
+        self.isOwn(token.id, of: actor) || rights.allows(.readAccess, on: self.apps(of: token))
     }
 
     /// Whether a token is an actor's own: it acts with it, or with one of the same principal that may do all that this may.

@@ -11,6 +11,7 @@ extension Access {
             out.add(token.expiresAt)
             out.add(token.terms) { $0.add(json: $1.json) }
             out.add(token.revokedAt) { $0.add($1) }
+            out.add(token.replacedBy) { $0.add($1) }
         }
         // Not only the tokens' digests: the later of two tokens with one digest counts, and both of two with one id.
         out.add(each: self.idByDigest.sorted { $0.key.lexicographicallyPrecedes($1.key) }) { out, pair in
@@ -68,7 +69,8 @@ extension Access {
                 terms: try r.optional { (r) throws(SnapshotDefect) in
                     try r.json { (field) throws(JSONDefect) in try AccessToken.Terms(field) }
                 },
-                revokedAt: try r.optional { (r) throws(SnapshotDefect) in try r.time() }
+                revokedAt: try r.optional { (r) throws(SnapshotDefect) in try r.time() },
+                replacedBy: try r.optional { (r) throws(SnapshotDefect) in try r.text() }
             )
         }
         for token in tokens { self.tokens[token.id] = token }

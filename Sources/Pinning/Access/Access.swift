@@ -45,6 +45,7 @@ package struct Access: Hashable, Sendable {
                 id: token.id, name: token.name, digest: token.digest, createdAt: time, expiresAt: token.expiresAt,
                 terms: token.terms)
             self.idByDigest[token.digest] = token.id
+            if let replaced = token.replaced { self.end(replaced, for: token.id, at: time) }
             if let origin = token.terms?.origin { self.begin(token, origin, at: time) }
         case .tokenRevoked(let id): self.tokens[id]?.revokedAt = time
         case .roleDefined(let name, let permissions): self.roles[name] = permissions
@@ -80,6 +81,13 @@ package struct Access: Hashable, Sendable {
             self.identities[id]?.principal = nil
             self.principals[principal]?.lastSignIn?.rules = []
         }
+    }
+
+    /// Lets an earlier token end after its overlap with the one that replaces it; a longer life it never gets.
+    private mutating func end(_ replaced: TokenReplacement, for id: String, at time: Timestamp) {
+        guard let earlier = self.tokens[replaced.token] else { return }
+        self.tokens[replaced.token]?.expiresAt = min(earlier.expiresAt, time.adding(seconds: replaced.overlap))
+        self.tokens[replaced.token]?.replacedBy = id
     }
 
     // MARK: Rights
@@ -151,13 +159,19 @@ package struct NewToken: Hashable, Sendable {
     package var expiresAt: Timestamp
     /// Nil only in events from before there were roles: such a token may do everything.
     package var terms: AccessToken.Terms?
+    /// The token in whose place it is issued; nil for none.
+    package var replaced: TokenReplacement?
 
-    package init(id: String, name: String, digest: [UInt8], expiresAt: Timestamp, terms: AccessToken.Terms?) {
+    package init(
+        id: String, name: String, digest: [UInt8], expiresAt: Timestamp, terms: AccessToken.Terms?,
+        replaced: TokenReplacement? = nil
+    ) {
         self.id = id
         self.name = name
         self.digest = digest
         self.expiresAt = expiresAt
         self.terms = terms
+        self.replaced = replaced
     }
 }
 

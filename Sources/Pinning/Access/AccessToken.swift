@@ -52,14 +52,16 @@ package struct AccessToken: Hashable, Sendable {
     /// SHA-256 of the token's text, 32 bytes.
     package let digest: [UInt8]
     package let createdAt: Timestamp
-    package let expiresAt: Timestamp
+    package var expiresAt: Timestamp
     /// Nil for a token from before there were roles.
     package let terms: Terms?
     package var revokedAt: Timestamp?
+    /// The id of the token that was issued in its place; nil for none.
+    package var replacedBy: String?
 
     package init(
         id: String, name: String, digest: [UInt8], createdAt: Timestamp, expiresAt: Timestamp, terms: Terms?,
-        revokedAt: Timestamp? = nil
+        revokedAt: Timestamp? = nil, replacedBy: String? = nil
     ) {
         self.id = id
         self.name = name
@@ -68,6 +70,7 @@ package struct AccessToken: Hashable, Sendable {
         self.expiresAt = expiresAt
         self.terms = terms
         self.revokedAt = revokedAt
+        self.replacedBy = replacedBy
     }
 
     /// Whether the token is valid at `now`, wherever its principal stands.
@@ -99,7 +102,10 @@ package struct AccessToken: Hashable, Sendable {
         return address.map { address in networks.contains { $0.contains(address) } } ?? false
     }
 
-    package var json: JSON {
+    package var json: JSON { self.json(lastUsedAt: nil) }
+
+    /// - Parameter lastUsedAt: Nil where it was not used, or is not asked for.
+    package func json(lastUsedAt: Timestamp?) -> JSON {
         .members([
             "token_id": .string(self.id),
             "name": .string(self.name),
@@ -113,7 +119,9 @@ package struct AccessToken: Hashable, Sendable {
             "unscoped": .bool(self.isUnscoped),
             "created_at": .string(self.createdAt.rfc3339),
             "expires_at": .string(self.expiresAt.rfc3339),
+            "last_used_at": lastUsedAt.map { .string($0.rfc3339) },
             "revoked_at": self.revokedAt.map { .string($0.rfc3339) },
+            "replaced_by": self.replacedBy.map { .string($0) },
         ])
     }
 }

@@ -45,6 +45,7 @@ package struct AttentionItem: Hashable, Sendable {
         case nothingProbed = "nothing_probed"
         case webhookPaused = "webhook_paused"
         case clientBreaks = "client_breaks"
+        case tokenNewNetwork = "token_new_network"
     }
 
     package let severity: Severity
@@ -56,6 +57,8 @@ package struct AttentionItem: Hashable, Sendable {
     package var pin: Pin?
     package var endpoint: Endpoint?
     package var rotation: String?
+    /// The id of the token concerned.
+    package var token: String?
     /// The kind of client concerned, and the one of its limits.
     package var client: ClientKind?
     package var limit: ClientLimit?
@@ -89,6 +92,7 @@ package struct AttentionItem: Hashable, Sendable {
             "pin": self.pin.map { .string($0.description) },
             "endpoint": self.endpoint.map { .string($0.description) },
             "rotation": self.rotation.map { .string($0) },
+            "token_id": self.token.map { .string($0) },
             "client": self.client.map { .string($0.rawValue) },
             "limit": self.limit.map { .string($0.rawValue) },
             "code": self.rail.map { .string($0.code) },

@@ -8,11 +8,15 @@ extension LedgerState {
     ///   - severity: The severity of the items; nil for all.
     ///   - isShown: Whether an app is shown to who asks.
     ///   - isWhole: Whether what belongs to no app is shown too, beside what holds for every app.
+    ///   - tokenUses: The uses of tokens that were used from a new network lately.
+    ///   - isTokenShown: Whether a token is shown to who asks.
     ///   - context: The present facts; its reason and force are not used.
     package func attention(
         of only: AppID? = nil, severity: AttentionItem.Severity? = nil,
         showing isShown: (AppID) -> Bool = { _ in true },
-        isWhole: Bool = true, in context: DecisionContext
+        isWhole: Bool = true, tokenUses: [TokenUse] = [],
+        showingToken isTokenShown: (AccessToken) -> Bool = { _ in true },
+        in context: DecisionContext
     ) -> AttentionList {
         var list = AttentionList()
         func add(_ items: [AttentionItem]) {
@@ -20,6 +24,7 @@ extension LedgerState {
         }
         add(self.fleetAttention(in: context))
         if isWhole { add(self.installationAttention(in: context)) }
+        add(self.attention(to: tokenUses, at: context.now, showing: isTokenShown))
         if let only {
             if let app = self.apps[only] { add(self.attention(of: app, in: context)) }
         } else {

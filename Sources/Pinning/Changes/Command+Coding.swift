@@ -115,11 +115,11 @@ extension AccessCommand {
     fileprivate var members: [String: JSON] {
         switch self {
         case .issueToken(let token):
-            [
+            JSON.members([
                 "command": "issue_token", "token_id": .string(token.id), "name": .string(token.name),
                 "sha256": .string(Hex.encode(token.digest)), "expires_at": .string(token.expiresAt.rfc3339),
-                "terms": token.terms?.json ?? .null,
-            ]
+                "terms": token.terms?.json ?? .null, "replaces": token.replaced?.json,
+            ]).objectValue ?? [:]
         case .revokeToken(let id): ["command": "revoke_token", "token_id": .string(id)]
         case .defineRole(let role, let permissions):
             [
@@ -170,7 +170,8 @@ extension AccessCommand {
                     id: try m.required("token_id").string(), name: try m.required("name").string(),
                     digest: try MemberValue<[UInt8]>.sha256.read(try m.required("sha256")),
                     expiresAt: try m.required("expires_at").timestamp(),
-                    terms: try AccessToken.Terms(try m.required("terms"))))
+                    terms: try AccessToken.Terms(try m.required("terms")),
+                    replaced: try m.optional("replaces").mapped(TokenReplacement.init(_:))))
         case "revoke_token": self = .revokeToken(id: try m.required("token_id").string())
         case "define_role":
             var permissions: Set<Permission> = []

@@ -69,6 +69,7 @@ package struct LostChanges: Hashable, Sendable {
             .versionSwitch(app, range)
         case (.app(let app), .app(.pinRevoked(let host, let slot, let pin))): .pin(app, host, slot, pin)
         case (_, .access(.tokenRevoked(let id))): .token(id)
+        case (_, .access(.tokenIssued(let token))): token.replaced.map { .token($0.token) }
         case (_, .access(.principalSuspended(let id))), (_, .access(.principalReinstated(let id))): .principal(id)
         case (_, .access(.grantRevoked(let id, _))): .grant(id)
         case (_, .access(.roleDefined(let name, _))), (_, .access(.roleRemoved(let name))): .role(name)
@@ -118,6 +119,13 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.tokenRevoked(let id))):
             guard let token = state.access.tokens[id], token.isValid(at: now) else { return .nothing }
             return .repeated(.access(.revokeToken(id: id)))
+        case (_, .access(.tokenIssued(let new))):
+            guard let replaced = new.replaced, let token = state.access.tokens[replaced.token], token.isValid(at: now)
+            else { return .nothing }
+            let end = entry.time.adding(seconds: replaced.overlap)
+            guard end < token.expiresAt else { return .nothing }
+            // The token in its place was lost too: while this one was still to be accepted, an operator decides.
+            return end <= now ? .repeated(.access(.revokeToken(id: token.id))) : .revived
         case (_, .access(.principalSuspended(let id))):
             guard let principal = state.access.principals[id], principal.suspendedAt == nil else { return .nothing }
             return .repeated(.access(.suspendPrincipal(id: id)))

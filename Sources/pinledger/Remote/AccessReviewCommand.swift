@@ -10,7 +10,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
 
             It lists principals with what they hold themselves and by the rules of their last sign-in, sign-in rules, and tokens \
             on their own. It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
-            principals without a valid token, tokens that end soon, tokens that may do everything because they are from \
+            principals without a valid token, tokens that end soon or were not used for 30 days, tokens that may do everything because they are from \
             before there were roles, and when each last changed something (as far as you may read the history).
             """)
     @Option(help: ArgumentHelp("Note tokens that end within this time, such as 14d.", valueName: "time"))
@@ -18,7 +18,9 @@ struct AccessReviewCommand: AsyncParsableCommand {
     @Flag(help: "Print a table for spreadsheets (RFC 4180).") var csv = false
     @OptionGroup var remote: RemoteOptions
 
-    private static let columns = ["id", "kind", "name", "may_do", "valid_tokens", "ends", "last_change", "notes"]
+    private static let columns = [
+        "id", "kind", "name", "may_do", "valid_tokens", "ends", "last_use", "last_change", "notes",
+    ]
 
     /// One line of the review.
     private struct Line {
@@ -55,7 +57,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
                     (principal["grants"]?.arrayValue ?? [])
                     + last.flatMap { rules[$0.stringValue ?? ""]?["grants"]?.arrayValue ?? [] }
                 let held = grants.reduce(into: Set<String>()) { $0.formUnion(permissions[$1.text("role")] ?? []) }
-                var notes = Self.notes(ofEnds: own, before: horizon)
+                var notes = Self.notes(of: own, before: horizon)
                 let isSuspended = principal["suspended_at"] != nil
                 if isSuspended { notes.append(grants.isEmpty ? "suspended" : "suspended, and still has grants") }
                 if !last.isEmpty {
@@ -71,7 +73,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
                     Line(cells: [
                         id, principal.text("kind"), principal.text("name"),
                         grants.map { GrantText.text($0) }.joined(separator: "; "), String(own.count),
-                        Self.firstEnd(of: own), try await Self.lastChange(by: id, client),
+                        Self.firstEnd(of: own), Self.lastUse(of: own), try await Self.lastChange(by: id, client),
                         notes.joined(separator: "; "),
                     ]))
             }
@@ -80,18 +82,19 @@ struct AccessReviewCommand: AsyncParsableCommand {
                 lines.append(
                     Line(cells: [
                         name, "sign-in rule", "\(rule.text("kind")) of \(rule.text("provider"))",
-                        grants.map { GrantText.text($0) }.joined(separator: "; "), "", "", "",
+                        grants.map { GrantText.text($0) }.joined(separator: "; "), "", "", "", "",
                         ClaimText.text(rule["claims"]),
                     ]))
             }
             for token in valid where token["principal_id"] == nil {
-                var notes = Self.notes(ofEnds: [token], before: horizon)
+                var notes = Self.notes(of: [token], before: horizon)
                 notes.append(token["unscoped"] == true ? "may do everything" : "belongs to no principal")
                 let id = token.text("token_id")
                 lines.append(
                     Line(cells: [
                         id, "token", token.text("name"), GrantText.rights(ofToken: token), "1",
-                        Self.firstEnd(of: [token]), try await Self.lastChange(by: id, client),
+                        Self.firstEnd(of: [token]), Self.lastUse(of: [token]),
+                        try await Self.lastChange(by: id, client),
                         notes.joined(separator: "; "),
                     ]))
             }
@@ -114,17 +117,37 @@ struct AccessReviewCommand: AsyncParsableCommand {
         return Dictionary(rules.map { ($0.text("rule"), $0) }) { first, _ in first }
     }
 
-    private static func notes(ofEnds tokens: [JSON], before horizon: Timestamp) -> [String] {
+    /// After how long without a use a token is noted: 30 days.
+    private static let idleSeconds: Int64 = 30 * 86_400
+
+    private static func notes(of tokens: [JSON], before horizon: Timestamp) -> [String] {
         let ending = tokens.filter { token in
             token["kind"] != "session"
                 && token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { $0 <= horizon } ?? false
         }
-        return ending.isEmpty
-            ? [] : ["\(ending.count) token\(ending.count == 1 ? "" : "s") end\(ending.count == 1 ? "s" : "") soon"]
+        let idle = Node.clock().adding(seconds: -Self.idleSeconds)
+        let unused = tokens.filter { token in
+            token["kind"] != "session"
+                && (token["last_used_at"] ?? token["created_at"])?.stringValue.flatMap { Timestamp(rfc3339: $0) }
+                    .map { $0 < idle } ?? false
+        }
+        var notes: [String] = []
+        if !ending.isEmpty {
+            notes.append("\(ending.count) token\(ending.count == 1 ? "" : "s") end\(ending.count == 1 ? "s" : "") soon")
+        }
+        if !unused.isEmpty {
+            notes.append("\(unused.count) token\(unused.count == 1 ? "" : "s") not used for 30 days")
+        }
+        return notes
     }
 
     private static func firstEnd(of tokens: [JSON]) -> String {
         tokens.compactMap { $0["expires_at"]?.stringValue }.min() ?? ""
+    }
+
+    /// When one of the tokens was used last; empty where none was, or only sessions are there.
+    private static func lastUse(of tokens: [JSON]) -> String {
+        tokens.compactMap { $0["last_used_at"]?.stringValue }.max() ?? ""
     }
 
     /// When an actor last recorded something; empty where it never did, or the caller may not read it.
@@ -145,10 +168,10 @@ struct AccessReviewCommand: AsyncParsableCommand {
         guard self.remote.output == .table else {
             return Console.print(JSON.object(["access": .array(lines.map(\.json))]).canonicalText)
         }
-        var table = Table(["ID", "KIND", "NAME", "MAY DO", "TOKENS", "FIRST END", "LAST CHANGE", "NOTES"])
+        var table = Table(["ID", "KIND", "NAME", "MAY DO", "TOKENS", "FIRST END", "LAST USE", "LAST CHANGE", "NOTES"])
         for line in lines {
             var cells = line.cells
-            for place in [5, 6] { cells[place] = cells[place].isEmpty ? "-" : LocalTime.text(cells[place]) }
+            for place in [5, 6, 7] { cells[place] = cells[place].isEmpty ? "-" : LocalTime.text(cells[place]) }
             table.add(cells)
         }
         Console.print(table.text)

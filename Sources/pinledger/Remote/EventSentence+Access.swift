@@ -6,7 +6,7 @@ extension EventSentence {
         let principal = self.data.text("principal_id")
         return switch self.event.text("type") {
         case "TokenIssued":
-            "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at"))). It may do: \(self.rightsOfToken)."
+            "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at"))). It may do: \(self.rightsOfToken).\(self.replacement)"
         case "TokenRevoked": "\(self.data.text("token_id")) is revoked."
         case "RoleDefined":
             "The role \(self.data.text("role")) has the permissions \((self.data["permissions"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", "))."
@@ -74,6 +74,15 @@ extension EventSentence {
 
     private func list(_ name: String) -> String {
         (self.data[name]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
+    }
+
+    /// What becomes of the token that it replaces; empty where it replaces none.
+    private var replacement: String {
+        guard let replaced = self.data["replaces"], let time = Timestamp(rfc3339: self.event.text("time")) else {
+            return ""
+        }
+        let end = time.adding(seconds: replaced["overlap_seconds"]?.integerValue ?? 0)
+        return " It replaces \(replaced.text("token_id")), which is accepted until \(LocalTime.text(end)) at most."
     }
 
     private var rightsOfToken: String {

@@ -39,7 +39,7 @@ struct WhoAmICommand: AsyncParsableCommand {
 struct TokenCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token", abstract: "Manage API tokens.",
-        subcommands: [List.self, Create.self, Revoke.self, Verify.self, Bootstrap.self]
+        subcommands: [List.self, Show.self, Create.self, Rotate.self, Revoke.self, Verify.self, Bootstrap.self]
     )
 
     struct List: AsyncParsableCommand {
@@ -52,13 +52,58 @@ struct TokenCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 ListReport.print(
                     try await client.get("/v1/tokens"), "tokens", self.remote.output,
-                    ["ID", "NAME", "MAY DO", "CREATED", "EXPIRES", "REVOKED"]
+                    ["ID", "NAME", "MAY DO", "LAST USED", "EXPIRES", "REVOKED"]
                 ) {
                     [
-                        $0.text("token_id"), $0.text("name"), GrantText.rights(ofToken: $0), $0.text("created_at"),
+                        $0.text("token_id"), $0.text("name"), GrantText.rights(ofToken: $0), $0.text("last_used_at"),
                         $0.text("expires_at"), $0.text("revoked_at"),
                     ]
                 }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show what a token may do, and from where it was used.",
+            discussion: """
+                pinledger token show tok_01J8Z3KQ5T2mXc9R
+
+                Networks are ranges of 256 addresses (IPv4) or /48 (IPv6); times are to the minute.
+                """)
+        @Argument(help: "The token's id (tok_…).") var id: String
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let json = try await client.get("/v1/tokens/\(APIClient.escaped(self.id))")
+                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                var table = Table(["WHAT", "VALUE"])
+                table.add(["id", json.text("token_id")])
+                table.add(["name", json.text("name")])
+                table.add(["kind", json.text("kind")])
+                table.add(["may do", GrantText.rights(ofToken: json)])
+                for (member, title) in [
+                    ("principal_id", "principal"), ("replaced_by", "replaced by"),
+                ] {
+                    if let text = json[member]?.stringValue { table.add([title, text]) }
+                }
+                for network in json["networks"]?.arrayValue ?? [] {
+                    table.add(["accepted from", network.stringValue ?? ""])
+                }
+                for (member, title) in [
+                    ("created_at", "created"), ("last_used_at", "last used"), ("expires_at", "valid until"),
+                    ("revoked_at", "revoked"),
+                ] {
+                    if let time = json[member]?.stringValue { table.add([title, LocalTime.text(time)]) }
+                }
+                for use in json["used_from"]?.arrayValue ?? [] {
+                    let (first, last) = (use.text("first_used_at"), use.text("last_used_at"))
+                    table.add([
+                        "used from", "\(use.text("network")), \(LocalTime.text(first)) to \(LocalTime.text(last))",
+                    ])
+                }
+                Console.print(table.text)
             }
         }
     }
@@ -112,31 +157,38 @@ struct TokenCommands: AsyncParsableCommand {
             members["principal_id"] = self.principal.map { .string($0) }
             if !self.networks.isEmpty { members["networks"] = .array(self.networks.map { .string($0) }) }
             if self.pipeline { members["kind"] = "pipeline" }
-            try await self.remote.withClient { client in
-                let json = try await client.change("POST", "/v1/tokens", members, self.change)
-                guard let token = json["token"]?.stringValue else {
-                    ChangeReport.print(json, self.remote.output)
-                    guard json["dry_run"] == true else {
-                        guard json["change"] == nil else {
-                            throw CommandFailure(
-                                "the token was proposed, but the response with its text was lost",
-                                advice: "Withdraw the change, and propose another.")
-                        }
-                        throw CommandFailure(
-                            "the token was created, but the response with its text was lost",
-                            advice:
-                                "Revoke it (`pinledger token list` has its id; `pinledger token revoke ID`) and create another."
-                        )
-                    }
-                    return
-                }
-                guard self.remote.output == .table else { return ChangeReport.print(json, self.remote.output) }
-                if let change = json["change_id"]?.stringValue, json["change"] != nil {
-                    Console.error("It is valid once the change \(change) is applied.")
-                }
-                Console.error("The token \(json.text("token_id")), shown only once, valid until \(expiry):")
-                Console.print(token)
-            }
+            try await NewTokenReport.create(members, until: expiry, self.change, self.remote)
+        }
+    }
+
+    struct Rotate: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Replace a token by a new one, and show its text. Both are accepted for a time.",
+            discussion: """
+                pinledger token rotate tok_01J8Z3KQ5T2mXc9R --overlap 2d
+
+                The new token has the name, the rights, the principal and the networks of the earlier one, which ends after the \
+                overlap, if it does not end before. Give the new text to its holder within this time.
+                """)
+        @Argument(help: "The earlier token's id (tok_…).") var id: String
+        @Option(help: ArgumentHelp("How long the earlier token is still accepted; at most 30d.", valueName: "time"))
+        var overlap = "7d"
+        @Option(
+            name: .customLong("for"),
+            help: "How long the new token is valid, such as 12h or 30d, or until when (2026-11-22); at most a year.")
+        var duration = "90d"
+        @OptionGroup var change: ChangeOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let expiry = Node.clock().adding(seconds: try TimeInput.seconds(self.duration))
+            let replaced: JSON = [
+                "token_id": .string(self.id), "overlap_seconds": .integer(try TimeInput.seconds(self.overlap)),
+            ]
+            let members: [String: JSON] = [
+                "expires_at": .string(Timestamp(seconds: expiry.seconds).rfc3339), "replaces": replaced,
+            ]
+            try await NewTokenReport.create(members, until: expiry, self.change, self.remote)
         }
     }
 

@@ -95,6 +95,7 @@ struct Node {
         begin { await writer?.run() }
         begin { await publisher.run() }
         begin { await services.lag.run() }
+        begin { await TokenUseWorker(services: services).run() }
         begin { await services.beginLedger() }
         begin { await services.probeScheduler.run() }
         // Also without a file: SIGHUP would end the process otherwise.

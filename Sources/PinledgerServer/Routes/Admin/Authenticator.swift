@@ -18,6 +18,8 @@ struct Authenticator: Sendable {
     let clock: @Sendable () -> Timestamp
     /// The addresses of proxies whose statement of clients' addresses is trusted.
     let trustedProxies: [IPNetwork]
+    /// Where tokens that are accepted are noted.
+    let uses: TokenUseTally
 
     /// The caller of a request.
     ///
@@ -73,14 +75,17 @@ struct Authenticator: Sendable {
         if let fault = self.ledger.partialFault { throw Problem(fault) }
         let access = self.ledger.view.state.access
         let now = self.clock()
+        let address = address()
         guard let id = access.idByDigest[token.digest], let known = access.tokens[id],
             token.matches(digest: known.digest), known.isValid(at: now), access.isPrincipalActive(of: known),
-            ![.calendar, .code].contains(known.kind), known.isAccepted(from: address())
+            ![.calendar, .code].contains(known.kind), known.isAccepted(from: address)
         else {
             throw Problem(
                 .tokenInvalid,
                 "The token is unknown, revoked, expired, not accepted from this network, or of a suspended principal.")
         }
+        // Sessions are many, and last for hours.
+        if known.kind != .session { self.uses.note(known.id, from: ClientNetwork(of: address)) }
         // History names the person, also where each of their devices has a token of its own.
         let principal = known.terms?.principal.flatMap { access.principals[$0] }
         // The jobs of a rule share a principal; a session has the name of its job.

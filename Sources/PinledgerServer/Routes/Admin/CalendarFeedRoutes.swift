@@ -100,6 +100,8 @@ struct CalendarFeedRoutes: Sendable {
             let id = access.idByDigest[secret.digest], CalendarSecret.isID(id), let feed = access.tokens[id],
             secret.matches(digest: feed.digest), feed.isValid(at: self.services.clock())
         else { throw unknown }
+        self.services.tokenUses.note(
+            id, from: ClientNetwork(of: ClientAddress.of(exchange, trusted: self.services.telemetry.trustedProxies)))
         return try CalendarRoutes(services: self.services).feed(of: app)
     }
 }

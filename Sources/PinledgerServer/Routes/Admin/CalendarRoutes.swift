@@ -4,6 +4,7 @@ import Hummingbird
 import NIOCore
 import PinWire
 import Pinning
+import Signals
 
 /// What comes and what needs attention: `/v1/apps/{app}/calendar` and `/v1/attention`.
 struct CalendarRoutes: Sendable {
@@ -56,10 +57,13 @@ struct CalendarRoutes: Sendable {
             return severity
         }
         let context = self.services.decisionContext
-        let rights = exchange.rights
-        let list = self.services.ledger.view.state.attention(
+        let (rights, state) = (exchange.rights, self.services.ledger.view.state)
+        // What else needs attention is said also while the database cannot be asked.
+        let uses = (try? await self.services.tokenUseStore.recentUses()) ?? []
+        let list = state.attention(
             of: app, severity: severity, showing: rights.sees, isWhole: rights.allowsEverywhere(.readWebhooks),
-            in: context)
+            tokenUses: uses, showingToken: { state.access.isVisible($0, to: exchange.actor, with: rights) }, in: context
+        )
         return .json(list.json(at: context.now))
     }
 }
