@@ -51,6 +51,7 @@ struct Routes: Sendable {
             + TokenRoutes(services: services).routes
             + AccessRoutes(services: services).routes
             + ApprovalRuleRoutes(services: services).routes
+            + ApprovalKeyRoutes(services: services).routes
             + IdentityRoutes(services: services).routes
             + SignInRoutes(services: services).routes
             + ChangeRoutes(services: services).routes

@@ -203,7 +203,7 @@ SCENES = {
     "updateChange": change("new"), "proposeChange": change("draft"), "approveChange": change("new"), "rejectChange": change("new"),
     "withdrawChange": change("new"), "applyChange": change("new"), "reviewChange": change("new"),
     "setApprovalRule": approver, "addFreeze": lambda api: {},
-    "addPrincipal": lambda api: {}, "updatePrincipal": principal, "grantRole": principal,
+    "addPrincipal": lambda api: {}, "addApprovalKey": principal, "updatePrincipal": principal, "grantRole": principal,
     "setRole": lambda api: {"role": "release-manager"},
     "createApp": lambda api: {}, "addHost": lambda api: {"app": app(api)}, "importRemoteConfig": lambda api: {"app": app(api)},
     "importFile": lambda api: {"app": app(api), "format": "android_nsc"},

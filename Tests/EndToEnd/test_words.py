@@ -155,6 +155,7 @@ COMMANDS = {
     "removeIdentityProvider": "access provider remove", "listSignInRules": "access sign-in list",
     "setSignInRule": "access sign-in set", "removeSignInRule": "access sign-in remove", "listIdentities": "access identity list",
     "linkIdentity": "access identity link", "unlinkIdentity": "access identity unlink",
+    "addApprovalKey": "access approval-key add", "removeApprovalKey": "access approval-key remove",
     "listFreezes": "access freeze list", "addFreeze": "access freeze add", "removeFreeze": "access freeze remove",
     "listTokens": "token list", "getToken": "token show", "createToken": "token create", "revokeToken": "token revoke",
     "listWebhooks": "webhook list", "createWebhook": "webhook create", "getWebhook": "webhook show",

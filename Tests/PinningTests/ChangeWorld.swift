@@ -167,6 +167,18 @@ struct ChangeWorld {
         refusals.append(world.refusal(of: .approve(id: "chg_1", contentDigest: digest), as: .ada))
         refusals.append(world.refusal(of: .approve(id: "chg_1", contentDigest: digest), as: .pipeline))
         refusals.append(world.refusal(of: .approve(id: "chg_1", contentDigest: sha256([0])), as: .bob))
+        func add(_ number: UInt8, to party: Party) -> Command {
+            .access(
+                .addApprovalKey(
+                    ApprovalKey(kid: "k\(number)", publicKey: sha256([number])),
+                    principal: party.actor.principalID ?? ""))
+        }
+        for number in 1...5 { try world.record(add(UInt8(number), to: .bob)) }
+        refusals.append(world.refusal(of: .approve(id: "chg_1", contentDigest: digest), as: .bob))
+        let unknown = ApprovalSignature(kid: "k9", bytes: [])
+        refusals.append(world.refusal(of: .approve(id: "chg_1", contentDigest: digest, signature: unknown), as: .bob))
+        refusals.append(world.refusal(add(1, to: .eve), as: nil))
+        refusals.append(world.refusal(add(6, to: .bob), as: nil))
         refusals.append(world.refusal(of: .review(id: "chg_1"), as: .bob))
         try world.act(.reject(id: "chg_1"), as: .bob)
         refusals.append(world.refusal(of: .withdraw(id: "chg_1"), as: .ada))

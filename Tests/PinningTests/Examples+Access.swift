@@ -120,6 +120,11 @@ let accessExamples: [String: Entry] = {
         ("IdentityLinked", .identityLinked(identity("248289761001"), principal: "prn_1")),
         ("IdentityUnlinked", .identityUnlinked(id: identity("248289761001").id, principal: "prn_1")),
         ("TokenIssued.session", .tokenIssued(session)), ("TokenIssued.rotated", .tokenIssued(rotated)),
+        (
+            "ApprovalKeyAdded",
+            .approvalKeyAdded(ApprovalKey(kid: "kid-1", publicKey: sha256([3])), principal: "prn_1")
+        ),
+        ("ApprovalKeyRemoved", .approvalKeyRemoved(kid: "kid-1", principal: "prn_1")),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     let ada = Origin(actor: Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1"))

@@ -55,6 +55,12 @@ let changeExamples: [String: Entry] = {
         ("ChangeApplied", .applied(id: "chg_1", by: .system, effects: 4, bypassesApprovals: false)),
         ("ChangeApplied.bypass", .applied(id: "chg_1", by: ada, effects: 1, bypassesApprovals: true)),
         ("ChangeReviewed", .reviewed(id: "chg_1", by: bob)),
+        (
+            "ChangeApproved.signed",
+            .approved(
+                id: "chg_1", approver: bob, contentDigest: sha256([3]),
+                signature: ApprovalSignature(kid: "kid-1", bytes: sha256([4])))
+        ),
     ]
     return Dictionary(
         uniqueKeysWithValues: events.enumerated().map { index, example in

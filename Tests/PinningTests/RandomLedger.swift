@@ -178,6 +178,11 @@ struct RandomLedger {
             replaced: terms != nil && self.flag() ? TokenReplacement(token: self.key(), overlap: 60) : nil)
     }
 
+    private mutating func approvalKey() -> ApprovalKey {
+        let kid = self.key()
+        return ApprovalKey(kid: kid, publicKey: sha256(kid.utf8))
+    }
+
     private mutating func terms() -> AccessToken.Terms {
         let principal = self.maybe(self.key())
         return AccessToken.Terms(
@@ -220,7 +225,9 @@ struct RandomLedger {
     }
 
     private mutating func accessCommand() -> AccessCommand {
-        switch Int.random(in: 0..<18, using: &self.generator) {
+        switch Int.random(in: 0..<20, using: &self.generator) {
+        case 18: .addApprovalKey(self.approvalKey(), principal: self.key())
+        case 19: .removeApprovalKey(kid: self.approvalKey().kid, principal: self.key())
         case 16, 17: .identity(self.identityCommand())
         case 12: .setApprovalRule(self.rule())
         case 13: .removeApprovalRule(self.rule().name)
@@ -240,7 +247,9 @@ struct RandomLedger {
     }
 
     private mutating func accessEvent() -> AccessEvent {
-        switch Int.random(in: 0..<22, using: &self.generator) {
+        switch Int.random(in: 0..<24, using: &self.generator) {
+        case 22: .approvalKeyAdded(self.approvalKey(), principal: self.key())
+        case 23: .approvalKeyRemoved(kid: self.approvalKey().kid, principal: self.key())
         case 15: .identityProviderSet(self.provider())
         case 16: .identityProviderRemoved(self.provider().name)
         case 17, 18: .signInRuleSet(self.signInRule())
@@ -293,7 +302,10 @@ struct RandomLedger {
             )
         case 3: .edited(id: id, author: actor, self.content(), expiresAt: self.later())
         case 4: .proposed(id: id)
-        case 5: .approved(id: id, approver: actor, contentDigest: sha256([1]))
+        case 5:
+            .approved(
+                id: id, approver: actor, contentDigest: sha256([1]),
+                signature: self.flag() ? nil : ApprovalSignature(kid: self.key(), bytes: sha256([2])))
         case 6: .rejected(id: id, by: actor)
         case 7: .withdrawn(id: id, by: actor)
         case 8: .suspended(id: id, obstacle: self.text())

@@ -95,6 +95,10 @@ import Testing
         case .changeNeedsNoReview: .changeNeedsNoReview
         case .approvalsMissing: .approvalsMissing
         case .approverNotPerson: .approverNotPerson
+        case .approvalUnsigned: .approvalUnsigned
+        case .approvalKeyUnknown: .approvalKeyUnknown
+        case .approvalKeyTaken: .approvalKeyTaken
+        case .tooManyApprovalKeys: .tooManyApprovalKeys
         case .approvalOfOwnChange: .approvalOfOwnChange
         case .proposerNotPrincipal: .proposerNotPrincipal
         case .tooManyCommands: .tooManyCommands
@@ -160,6 +164,7 @@ import Testing
         case approvalRuleUnknown, tooManyApprovalRules, tooFewApprovers, freezeExists, freezeUnknown, tooManyFreezes
         case approvalRequired, frozen, commandNotProposable, changeExists, changeUnknown, changeIsDraft, changeClosed
         case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
+        case approvalUnsigned, approvalKeyUnknown, approvalKeyTaken, tooManyApprovalKeys
         case approvalsMissing, approverNotPerson, approvalOfOwnChange, proposerNotPrincipal
         case tooManyCommands, tooManyChanges, tooManyContributors
         case codeInvalid, issuerTaken, identityUnlinked, identityProviderUnknown, identityProviderFixed,

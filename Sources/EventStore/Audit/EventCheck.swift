@@ -13,6 +13,10 @@ struct EventCheck: Sendable {
     private(set) var lastTime = Timestamp(microseconds: 0)
     /// The last position whose event is missing; below zero where none is.
     private(set) var lastMissing: Int64 = -1
+    /// Nil where approvals' signatures are not verified.
+    private let approvals: ApprovalVerifier?
+
+    init(approvals: ApprovalVerifier? = nil) { self.approvals = approvals }
 
     /// Whether nothing so far was damaged, so that ``fold(_:ends:)`` tells as much as ``take(_:at:)``.
     var isSound: Bool { self.damagedStreams.isEmpty }
@@ -33,7 +37,7 @@ struct EventCheck: Sendable {
 
     /// False, with nothing changed, where the event does not follow on those before it.
     private mutating func fold(_ step: ReplayedEvent) -> Bool {
-        guard step.time >= self.lastTime,
+        guard step.time >= self.lastTime, self.approvals?.defect(of: step.event, in: self.state) == nil,
             self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.time) == .applied
         else { return false }
         self.lastTime = step.time
@@ -62,6 +66,11 @@ struct EventCheck: Sendable {
         }
         if entry.time < self.lastTime {
             findings.append(LedgerFinding(.timeFalls, at: position, "the event lies before the one before it"))
+        }
+        if let defect = self.approvals?.defect(of: entry.event, in: self.state),
+            self.damagedStreams.isDisjoint(with: [name, StreamID.access.text])
+        {
+            findings.append(LedgerFinding(.approvalWrong, at: position, of: name, defect))
         }
         self.lastTime = max(self.lastTime, entry.time)
         self.ends[entry.stream] = .init(version: entry.streamVersion, position: position, time: entry.time)

@@ -16,6 +16,8 @@ package struct LedgerAuditor: Sendable {
         package var key: BatchKey?
         /// What verifies batches' signatures; none where they are not to be checked.
         package var verifiers: [BatchVerifier] = []
+        /// What verifies approvers' signatures; nil where they are not to be checked.
+        package var approvals: ApprovalVerifier?
         /// Where the entries of pruned events are; nil where there are none.
         package var bundles: BundleDirectory?
 
@@ -134,7 +136,8 @@ package struct LedgerAuditor: Sendable {
                 check = LedgerCheck(
                     end: max(0, found.end), stored: found.nodes, pruned: found.pruned,
                     commands: CommandCheck(rows: found.commands, acknowledged: self.expectations.acknowledged),
-                    previous: self.expectations.previous, key: self.expectations.key)
+                    previous: self.expectations.previous, key: self.expectations.key,
+                    approvals: self.expectations.approvals)
             case .events(let page): try check?.take(page)
             case .ending(let found): ending = found
             }

@@ -30,7 +30,7 @@ struct LedgerCheck: Sendable {
     }
 
     private(set) var findings = LedgerFindings()
-    private(set) var events = EventCheck()
+    private(set) var events: EventCheck
     /// The right edge over the entries as they are; nil once a position is missing.
     private(set) var frontier: MerkleFrontier? = MerkleFrontier()
     /// The number of rows so far.
@@ -50,8 +50,9 @@ struct LedgerCheck: Sendable {
     ///   - pruned: Where entries may be missing.
     init(
         end: Int64, stored: [TileRoot], pruned: PrunedPositions, commands: CommandCheck, previous: AuditReport?,
-        key: BatchKey?
+        key: BatchKey?, approvals: ApprovalVerifier? = nil
     ) {
+        self.events = EventCheck(approvals: approvals)
         self.macs = key.map { MACCheck(key: $0) }
         self.end = end
         self.pruned = pruned

@@ -24,6 +24,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case macWrong = "mac_wrong"
         /// The end is not signed with a batch key that is known.
         case signatureWrong = "signature_wrong"
+        /// An approval is not signed by its giver, where it had to be.
+        case approvalWrong = "approval_wrong"
         /// The event is not the next one of its stream.
         case streamVersionWrong = "stream_version_wrong"
         /// The event's time is before that of the event before it.

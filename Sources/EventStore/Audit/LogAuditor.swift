@@ -10,7 +10,13 @@ package struct LogAuditor: Sendable {
     /// How many pages are read or made at once.
     private static let width = 8
 
-    package init(read: @escaping @Sendable (Tile) async throws -> [UInt8]?) {
+    /// Verifies approvers' signatures.
+    private let approvals: ApprovalVerifier?
+
+    package init(
+        approvals: ApprovalVerifier? = nil, read: @escaping @Sendable (Tile) async throws -> [UInt8]?
+    ) {
+        self.approvals = approvals
         self.read = read
     }
 
@@ -24,7 +30,7 @@ package struct LogAuditor: Sendable {
         _ checkpoint: Checkpoint, earlier: [AuditReport], progress: (UInt64) -> Void
     ) async throws -> LedgerAuditor.Outcome {
         guard let end = Int64(exactly: checkpoint.size) else { throw LogError.treeTooLarge(size: checkpoint.size) }
-        var check = LogCheck(earlier: earlier)
+        var check = LogCheck(earlier: earlier, approvals: self.approvals)
         try await self.takeEntries(of: end, into: &check, progress)
         check.finishEntries()
         for level in 1..<Self.levels {

@@ -7,7 +7,7 @@ import TransparencyLog
 /// It goes on after each mismatch as well as it can, so that one report names all the damage.
 struct LogCheck: Sendable {
     private(set) var findings = LedgerFindings()
-    private(set) var events = EventCheck()
+    private(set) var events: EventCheck
     /// The right edge over the entries; nil once a hash is missing.
     private(set) var frontier: MerkleFrontier? = MerkleFrontier()
     /// How many entries were there.
@@ -21,7 +21,8 @@ struct LogCheck: Sendable {
     /// Earlier states that this log has to continue.
     private let earlier: [AuditReport]
 
-    init(earlier: [AuditReport]) {
+    init(earlier: [AuditReport], approvals: ApprovalVerifier? = nil) {
+        self.events = EventCheck(approvals: approvals)
         self.earlier = earlier
         self.compareWithEarlier()
     }

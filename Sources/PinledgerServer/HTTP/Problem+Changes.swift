@@ -21,6 +21,15 @@ extension Problem {
         case .approverNotPerson:
             self.init(
                 .approvalNotCounted, "Your token belongs to no person, so that nobody could tell whose approval it is.")
+        case .approvalUnsigned(let id):
+            self.init(
+                .approvalUnsigned,
+                "Your approval of the change \(id) is not signed, and it counts only with a signature.")
+        case .approvalKeyUnknown(let kid):
+            self.init(.approvalKeyUnknown, "The principal has no approval key \(kid.printable).")
+        case .approvalKeyTaken(let kid): self.init(.approvalKeyTaken, "Another person has the approval key \(kid).")
+        case .tooManyApprovalKeys(let limit):
+            self.init(.limitReached, "A person has at most \(limit) approval keys: remove one first.")
         case .approvalOfOwnChange(let id):
             self.init(.approvalNotCounted, "You had a part in the change \(id), so that you cannot judge it.")
         case .approvalRuleUnknown(let name): self.init(.approvalRuleUnknown, "There is no approval rule \(name).")

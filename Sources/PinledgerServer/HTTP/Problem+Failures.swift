@@ -215,7 +215,8 @@ extension Problem {
             .tooManyFreezes,
             .approvalRequired, .frozen, .commandNotProposable, .changeExists, .changeUnknown, .changeIsDraft,
             .changeClosed, .changeOfOthers, .changeContentStale, .changeConflict, .changeWithoutEffect, .changeNotDue,
-            .changeNeedsNoReview, .approvalsMissing, .approverNotPerson, .approvalOfOwnChange, .proposerNotPrincipal,
+            .changeNeedsNoReview, .approvalsMissing, .approverNotPerson, .approvalUnsigned, .approvalKeyUnknown,
+            .approvalKeyTaken, .tooManyApprovalKeys, .approvalOfOwnChange, .proposerNotPrincipal,
             .tooManyCommands, .tooManyChanges, .tooManyContributors:
             self.init(change: refusal)
         case .issuerTaken, .identityUnlinked, .identityProviderUnknown, .identityProviderFixed, .identityProviderInUse,

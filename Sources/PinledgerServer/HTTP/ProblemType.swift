@@ -104,6 +104,10 @@ enum ProblemType: String, CaseIterable, Sendable {
     case approvalsMissing = "approvals_missing"
     case approversMissing = "approvers_missing"
     case approvalNotCounted = "approval_not_counted"
+    case approvalUnsigned = "approval_unsigned"
+    case approvalSignatureInvalid = "approval_signature_invalid"
+    case approvalKeyUnknown = "approval_key_unknown"
+    case approvalKeyTaken = "approval_key_taken"
     case approvalRuleUnknown = "approval_rule_unknown"
     case identityProviderUnknown = "identity_provider_unknown"
     case identityProviderFixed = "identity_provider_fixed"
@@ -490,6 +494,23 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .forbidden, "Your approval would not count",
                 "Ask another person: who wrote a part of a change does not approve it. Use a token that belongs to you as a person (`pinledger token create NAME --principal ID`)."
+            )
+        case .approvalUnsigned:
+            (
+                .forbidden, "The approval is not signed",
+                "Sign it with your approval key: `pinledger change approve ID --key-file FILE` or `--ssh-agent`. If you have none, ask for it to be added (`pinledger access approval-key add ID --key-file FILE`)."
+            )
+        case .approvalSignatureInvalid:
+            (
+                .unprocessableContent, "The signature of the approval does not verify",
+                "Sign what `pinledger change approve ID --statement` prints, in the namespace pinledger-approval, with an Ed25519 key that is one of your approval keys."
+            )
+        case .approvalKeyUnknown:
+            (.notFound, "The approval key does not exist", "`pinledger access show ID` lists a person's approval keys.")
+        case .approvalKeyTaken:
+            (
+                .conflict, "The approval key is another person's",
+                "Each person has keys of their own, so that a signature tells who gave it. Make another key (`ssh-keygen -t ed25519`)."
             )
         case .identityTokenInvalid:
             (

@@ -4,6 +4,7 @@ package import PinWire
 // The stream `access`: the declarations of its events.
 
 private let expiresAt = EventField("expires_at", .time)
+private let kid = EventField("kid", .text)
 private let grantID = EventField("grant_id", .text)
 private let name = EventField("name", .text)
 private let principalID = EventField("principal_id", .text)
@@ -63,6 +64,15 @@ extension AccessEvent {
         static let grantRevoked = EventDeclaration("GrantRevoked", .access, grantID, principalID) {
             .access(.grantRevoked(id: $0, principal: $1))
         }
+        static let approvalKeyAdded = EventDeclaration(
+            "ApprovalKeyAdded", .access, kid, principalID,
+            EventField(
+                "public_key",
+                .publicKey)
+        ) { .access(.approvalKeyAdded(ApprovalKey(kid: $0, publicKey: $2), principal: $1)) }
+        static let approvalKeyRemoved = EventDeclaration("ApprovalKeyRemoved", .access, kid, principalID) {
+            .access(.approvalKeyRemoved(kid: $0, principal: $1))
+        }
         static let approvalRuleSet = EventDeclaration(
             "ApprovalRuleSet", .access,
             EventField(
@@ -121,7 +131,7 @@ extension AccessEvent {
         static let all: [any DeclaredEvent] = [
             identityProviderSet, identityProviderRemoved, signInRuleSet, signInRuleRemoved, identityLinked,
             identityUnlinked,
-            approvalRuleSet, approvalRuleRemoved, freezeSet, freezeRemoved,
+            approvalKeyAdded, approvalKeyRemoved, approvalRuleSet, approvalRuleRemoved, freezeSet, freezeRemoved,
             unscopedTokenIssued, tokenIssued, tokenRevoked, roleDefined, roleRemoved, principalAdded, principalRenamed,
             principalSuspended, principalReinstated, roleGranted, grantRevoked,
         ]
@@ -150,6 +160,10 @@ extension AccessEvent {
             return visitor.visit(
                 Declared.roleGranted, grant.apps, grant.expiresAt, id, grant.hosts, principal, grant.role)
         case .grantRevoked(let id, let principal): return visitor.visit(Declared.grantRevoked, id, principal)
+        case .approvalKeyAdded(let key, let principal):
+            return visitor.visit(Declared.approvalKeyAdded, key.kid, principal, key.publicKey)
+        case .approvalKeyRemoved(let kid, let principal):
+            return visitor.visit(Declared.approvalKeyRemoved, kid, principal)
         case .approvalRuleSet(let rule): return visitor.visit(Declared.approvalRuleSet, rule)
         case .approvalRuleRemoved(let name): return visitor.visit(Declared.approvalRuleRemoved, name)
         case .freezeSet(let freeze): return visitor.visit(Declared.freezeSet, freeze)

@@ -78,6 +78,21 @@ extension Access {
                 throw .permissionMissing(.manageAccess, .apps(grant.apps))
             }
             return [.grantRevoked(id: id, principal: owner)]
+        case .addApprovalKey(let key, let id):
+            let principal = try self.managed(id, in: context)
+            guard principal.kind == .person else { throw .approverNotPerson }
+            guard principal.approvalKeys[key.kid] == nil else { return [] }
+            guard !self.principals.values.contains(where: { $0.approvalKeys[key.kid] != nil }) else {
+                throw .approvalKeyTaken(key.kid)
+            }
+            guard principal.approvalKeys.count < ApprovalKey.limit else {
+                throw .tooManyApprovalKeys(limit: ApprovalKey.limit)
+            }
+            return [.approvalKeyAdded(key, principal: id)]
+        case .removeApprovalKey(let kid, let id):
+            let principal = try self.managed(id, in: context)
+            guard principal.approvalKeys[kid] != nil else { throw .approvalKeyUnknown(kid) }
+            return [.approvalKeyRemoved(kid: kid, principal: id)]
         case .setApprovalRule(let rule):
             try context.requireSomewhere(.manageApprovals)
             try self.checkMayManage(rule.apps, in: context)
@@ -128,6 +143,7 @@ extension Access {
         let need = ApprovalNeed(rule: rule, reaches: [.apps(rule.apps)], approvers: [])
         let others = self.principals.keys.count {
             $0 != commander.principalID && self.mayApprove($0, need, at: context.now)
+                && (!rule.isSigned || self.principals[$0]?.approvalKeys.isEmpty == false)
         }
         guard others >= rule.approvals else { throw .tooFewApprovers(needed: rule.approvals, present: others) }
     }

@@ -32,6 +32,10 @@ extension Access {
                 out.add(pair.key)
                 out.add(json: pair.value.json)
             }
+            out.add(each: principal.approvalKeys.sorted { $0.key < $1.key }) { out, pair in
+                out.add(pair.key)
+                out.add(raw: pair.value.publicKey)
+            }
             out.add(principal.lastSignIn) { out, last in
                 out.add(each: last.rules) { out, rule in
                     out.add(rule.name.text)
@@ -91,6 +95,10 @@ extension Access {
                 (try r.text(), try r.json { (field) throws(JSONDefect) in try Grant(field) })
             }
             for (id, grant) in grants { principal.grants[id] = grant }
+            let keys = try r.each { (r) throws(SnapshotDefect) in
+                ApprovalKey(kid: try r.text(), publicKey: try r.raw())
+            }
+            for key in keys { principal.approvalKeys[key.kid] = key }
             principal.lastSignIn = try r.optional { (r) throws(SnapshotDefect) in
                 let rules = try r.each { (r) throws(SnapshotDefect) in
                     RuleReference(name: try r.parsed(RoleName.init(_:)), revision: try r.number())

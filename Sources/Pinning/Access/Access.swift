@@ -63,6 +63,8 @@ package struct Access: Hashable, Sendable {
             guard self.principalByGrant[id] == principal else { return }
             self.principalByGrant[id] = nil
             self.principals[principal]?.grants[id] = nil
+        case .approvalKeyAdded(let key, let principal): self.principals[principal]?.approvalKeys[key.kid] = key
+        case .approvalKeyRemoved(let kid, let principal): self.principals[principal]?.approvalKeys[kid] = nil
         case .approvalRuleSet(let rule): self.approvalRules[rule.name] = rule
         case .approvalRuleRemoved(let name): self.approvalRules[name] = nil
         case .freezeSet(let freeze):
@@ -188,6 +190,8 @@ package enum AccessEvent: Hashable, Sendable {
     case principalReinstated(id: String)
     case roleGranted(id: String, principal: String, Grant)
     case grantRevoked(id: String, principal: String)
+    case approvalKeyAdded(ApprovalKey, principal: String)
+    case approvalKeyRemoved(kid: String, principal: String)
     case approvalRuleSet(ApprovalRule)
     case approvalRuleRemoved(RoleName)
     case freezeSet(Freeze)
@@ -214,6 +218,8 @@ package enum AccessCommand: Hashable, Sendable {
     case reinstatePrincipal(id: String)
     case grantRole(id: String, principal: String, Grant)
     case revokeGrant(id: String)
+    case addApprovalKey(ApprovalKey, principal: String)
+    case removeApprovalKey(kid: String, principal: String)
     /// Adds a rule, or gives the one of its name other terms.
     case setApprovalRule(ApprovalRule)
     case removeApprovalRule(RoleName)

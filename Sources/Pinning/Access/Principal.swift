@@ -17,6 +17,8 @@ package struct Principal: Hashable, Sendable {
     package var suspendedAt: Timestamp?
     /// By their ids.
     package var grants: [String: Grant] = [:]
+    /// The keys with which it signs approvals, by their ids. With one, its approvals must be signed.
+    package var approvalKeys: [String: ApprovalKey] = [:]
     /// Nil for one that never signed in with an identity.
     package var lastSignIn: LastSignIn?
 
@@ -56,6 +58,8 @@ package struct Principal: Hashable, Sendable {
                     "rules": .array(last.rules.map { .string($0.name.text) }),
                 ]
             },
+            "approval_keys": self.approvalKeys.isEmpty
+                ? nil : .array(self.approvalKeys.sorted { $0.key < $1.key }.map(\.value.json)),
             "grants": .array(
                 self.grants.sorted { $0.key < $1.key }.map { id, grant in
                     guard case .object(var members) = grant.json else { return grant.json }

@@ -14,6 +14,7 @@ package struct ApprovalNeed: Hashable, Sendable {
         [
             "rule": .string(self.rule.name.text), "approvals": .integer(Int64(self.rule.approvals)),
             "approvers": .array(self.approvers.map { .string($0) }), "met": .bool(self.isMet),
+            "signed": .bool(self.rule.isSigned),
         ]
     }
 }
@@ -35,12 +36,19 @@ extension Access {
             var need = need
             need.approvers = change.approvals.compactMap { approval in
                 guard !change.isContributor(approval.approver), let id = approval.approver.principalID,
-                    self.mayApprove(id, need, at: now)
+                    self.mayApprove(id, need, at: now), self.isSigned(approval, by: id, asFor: need.rule)
                 else { return nil }
                 return id
             }
             return need
         }
+    }
+
+    /// Whether an approval is signed, where its giver or the rule asks for it, with a key that its giver still has.
+    private func isSigned(_ approval: ProposedChange.Approval, by id: String, asFor rule: ApprovalRule) -> Bool {
+        let keys = self.principals[id]?.approvalKeys ?? [:]
+        guard let signature = approval.signature else { return keys.isEmpty && !rule.isSigned }
+        return keys[signature.kid] != nil
     }
 
     /// Whether a person may approve what a rule binds, with all of its grants.

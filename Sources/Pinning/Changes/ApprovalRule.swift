@@ -14,15 +14,19 @@ package struct ApprovalRule: Hashable, Sendable {
     package var approvals: Int
     /// An approver must hold one of these roles on the apps. If empty, any role with `changes.approve` will do.
     package var roles: [RoleName]
+    /// Whether only approvals count that their givers signed with their own key.
+    package var isSigned: Bool
 
     package init(
-        name: RoleName, apps: [AppPattern], permissions: Set<Permission>, approvals: Int, roles: [RoleName] = []
+        name: RoleName, apps: [AppPattern], permissions: Set<Permission>, approvals: Int, roles: [RoleName] = [],
+        isSigned: Bool = false
     ) {
         self.name = name
         self.apps = apps
         self.permissions = permissions
         self.approvals = approvals
         self.roles = roles
+        self.isSigned = isSigned
     }
 
     /// The most approvals that a rule may ask for.
@@ -50,6 +54,7 @@ package struct ApprovalRule: Hashable, Sendable {
             "approvals": .integer(Int64(self.approvals)),
         ]
         if !self.roles.isEmpty { members["roles"] = .array(self.roles.map { .string($0.text) }) }
+        if self.isSigned { members["signed"] = true }
         return members
     }
 
@@ -84,6 +89,7 @@ package struct ApprovalRule: Hashable, Sendable {
         for role in try members.optional("roles")?.elements(atMost: Self.roleLimit) ?? [] {
             self.roles.append(try role.parse(RoleName.init(_:)))
         }
+        self.isSigned = try members.optional("signed")?.bool() ?? false
     }
 }
 

@@ -9,7 +9,9 @@ package enum ChangeCommand: Hashable, Sendable {
     /// Opens a draft for approvals, or a suspended change again.
     case propose(id: String)
     /// Consents to the content with this digest.
-    case approve(id: String, contentDigest: [UInt8])
+    ///
+    /// Who gives this command has verified the signature with a key that the ledger has, over ``ApprovalSignature/statement(change:contentDigest:principal:)``.
+    case approve(id: String, contentDigest: [UInt8], signature: ApprovalSignature? = nil)
     case reject(id: String)
     case withdraw(id: String)
     case apply(id: String, bypassesApprovals: Bool)
@@ -22,7 +24,7 @@ package enum ChangeCommand: Hashable, Sendable {
 
     package var id: String {
         switch self {
-        case .create(let id, _, _), .bypass(let id, _), .edit(let id, _, _), .propose(let id), .approve(let id, _),
+        case .create(let id, _, _), .bypass(let id, _), .edit(let id, _, _), .propose(let id), .approve(let id, _, _),
             .reject(let id), .withdraw(let id), .apply(let id, _), .applyDue(let id), .suspend(let id, _),
             .review(let id):
             id

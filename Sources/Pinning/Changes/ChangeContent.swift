@@ -75,6 +75,10 @@ package struct ChangeDraft: Hashable, Sendable {
 }
 
 extension MemberValue<[UInt8]> {
+    static var publicKey: Self {
+        .bytes("32 bytes in base64url", count: 32, decode: Base64URL.decode) { Base64URL.encode($0) }
+    }
+
     static var sha256: Self {
         .bytes("64 hexadecimal digits", count: 32, decode: Hex.decode) { Hex.encode($0) }
     }

@@ -9,7 +9,7 @@ package enum ChangeEvent: Hashable, Sendable {
     case edited(id: String, author: Actor, ChangeContent, expiresAt: Timestamp)
     case proposed(id: String)
     /// A person consents to the content with this digest.
-    case approved(id: String, approver: Actor, contentDigest: [UInt8])
+    case approved(id: String, approver: Actor, contentDigest: [UInt8], signature: ApprovalSignature? = nil)
     case rejected(id: String, by: Actor)
     case withdrawn(id: String, by: Actor)
     case suspended(id: String, obstacle: String)
@@ -41,9 +41,10 @@ extension ChangeEvent {
             return .changes(.edited(id: id, author: author, content, expiresAt: end))
         }
         static let proposed = EventDeclaration("ChangeProposed", .change, id) { .changes(.proposed(id: $0)) }
-        static let approved = EventDeclaration("ChangeApproved", .change, EventField("approver", .actor), id, digest) {
-            .changes(.approved(id: $1, approver: $0, contentDigest: $2))
-        }
+        static let approved = EventDeclaration(
+            "ChangeApproved", .change, EventField("approver", .actor), id, digest,
+            EventField(optional: "signature", .signature)
+        ) { .changes(.approved(id: $1, approver: $0, contentDigest: $2, signature: $3)) }
         static let rejected = EventDeclaration("ChangeRejected", .change, by, id) {
             .changes(.rejected(id: $1, by: $0))
         }
@@ -81,7 +82,8 @@ extension ChangeEvent {
         case .edited(let id, let author, let content, let end):
             visitor.visit(Declared.edited, author, id, content, content.digest(of: id), end)
         case .proposed(let id): visitor.visit(Declared.proposed, id)
-        case .approved(let id, let approver, let digest): visitor.visit(Declared.approved, approver, id, digest)
+        case .approved(let id, let approver, let digest, let signature):
+            visitor.visit(Declared.approved, approver, id, digest, signature)
         case .rejected(let id, let actor): visitor.visit(Declared.rejected, actor, id)
         case .withdrawn(let id, let actor): visitor.visit(Declared.withdrawn, actor, id)
         case .suspended(let id, let obstacle): visitor.visit(Declared.suspended, id, obstacle)
@@ -94,6 +96,12 @@ extension ChangeEvent {
 
 extension MemberValue<Actor> {
     fileprivate static var actor: Self { Self({ (field) throws(JSONDefect) in try Actor(field) }, \.json) }
+}
+
+extension MemberValue<ApprovalSignature> {
+    fileprivate static var signature: Self {
+        Self({ (field) throws(JSONDefect) in try ApprovalSignature(field) }, \.json)
+    }
 }
 
 extension MemberValue<ChangeContent> {

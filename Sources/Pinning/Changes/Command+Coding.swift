@@ -142,6 +142,13 @@ extension AccessCommand {
                 "grant": grant.json,
             ]
         case .revokeGrant(let id): ["command": "revoke_grant", "grant_id": .string(id)]
+        case .addApprovalKey(let key, let principal):
+            [
+                "command": "add_approval_key", "kid": .string(key.kid), "principal_id": .string(principal),
+                "public_key": .string(Base64URL.encode(key.publicKey)),
+            ]
+        case .removeApprovalKey(let kid, let principal):
+            ["command": "remove_approval_key", "kid": .string(kid), "principal_id": .string(principal)]
         case .setApprovalRule(let rule): ["command": "set_approval_rule", "rule": rule.json]
         case .removeApprovalRule(let name): ["command": "remove_approval_rule", "rule": .string(name.text)]
         case .setFreeze(let freeze): ["command": "set_freeze", "freeze": freeze.json]
@@ -172,6 +179,15 @@ extension AccessCommand {
                     expiresAt: try m.required("expires_at").timestamp(),
                     terms: try AccessToken.Terms(try m.required("terms")),
                     replaced: try m.optional("replaces").mapped(TokenReplacement.init(_:))))
+        case "add_approval_key":
+            self = .addApprovalKey(
+                ApprovalKey(
+                    kid: try m.required("kid").string(),
+                    publicKey: try MemberValue<[UInt8]>.publicKey.read(try m.required("public_key"))),
+                principal: try m.required("principal_id").string())
+        case "remove_approval_key":
+            self = .removeApprovalKey(
+                kid: try m.required("kid").string(), principal: try m.required("principal_id").string())
         case "revoke_token": self = .revokeToken(id: try m.required("token_id").string())
         case "define_role":
             var permissions: Set<Permission> = []

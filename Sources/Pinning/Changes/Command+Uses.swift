@@ -56,7 +56,7 @@ extension DecisionContext {
             let apps = terms.principal == nil ? terms.grants?.flatMap(\.apps) : nil
             return [PermissionUse(.manageAccess, apps.map { .apps($0) } ?? .everywhere)]
         case .grantRole(_, _, let grant): return [PermissionUse(.manageAccess, .apps(grant.apps))]
-        case .defineRole, .reinstatePrincipal: return [PermissionUse(.manageAccess, .everywhere)]
+        case .defineRole, .reinstatePrincipal, .addApprovalKey: return [PermissionUse(.manageAccess, .everywhere)]
         case .setApprovalRule(let rule):
             let apps = rule.apps + (access.approvalRules[rule.name]?.apps ?? [])
             return [PermissionUse(.manageApprovals, .apps(apps))]
@@ -70,7 +70,8 @@ extension DecisionContext {
                 PermissionUse(.manageAccess, .everywhere),
                 PermissionUse(.manageAccess, .apps(grants.flatMap(\.apps))),
             ]
-        case .revokeToken, .revokeGrant, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .setFreeze:
+        case .revokeToken, .revokeGrant, .removeRole, .removeApprovalKey, .addPrincipal, .renamePrincipal,
+            .suspendPrincipal, .setFreeze:
             return []
         }
     }

@@ -31,37 +31,47 @@ extension LedgerState {
     }
 
     func approve(
-        _ id: String, _ digest: [UInt8], by actor: Actor, in context: DecisionContext
+        _ id: String, _ digest: [UInt8], _ signature: ApprovalSignature?, by actor: Actor, in context: DecisionContext
     ) throws(Refusal) -> Decision {
         let change = try self.open(id, in: context)
         guard change.recordedStatus != .draft else { throw .changeIsDraft(id) }
         let person = try self.person(actor)
         guard !change.isContributor(actor) else { throw .approvalOfOwnChange(id) }
         guard digest == change.contentDigest else { throw .changeContentStale(id) }
-        guard !change.approvals.contains(where: { $0.approver.isSameParty(as: actor) }) else {
+        if let given = change.approvals.first(where: { $0.approver.isSameParty(as: actor) }),
+            signature == nil || given.signature?.kid == signature?.kid
+        {
             return self.decision([], at: context.now)
         }
         let plan = try self.plan(of: change, in: context)
         try self.checkKnown(change.contributors, plan)
         let needs = self.access.needs(of: plan.uses)
+        let keys = self.access.principals[person]?.approvalKeys ?? [:]
+        if let signature {
+            guard keys[signature.kid] != nil else { throw .approvalKeyUnknown(signature.kid) }
+        } else if !keys.isEmpty {
+            throw .approvalUnsigned(id)
+        }
         if needs.isEmpty {
             try self.requireJudge(of: change, in: context)
         } else {
-            try self.requireApprover(person, of: needs, in: context)
+            let counting = needs.filter { self.access.mayApprove(person, $0, at: context.now) }
+            try self.requireApprover(of: counting, among: needs, in: context)
+            if signature == nil, counting.allSatisfy(\.rule.isSigned) { throw .approvalUnsigned(id) }
         }
         guard change.approvals.count < ProposedChange.peopleLimit else {
             throw .tooManyContributors(limit: ProposedChange.peopleLimit)
         }
         return self.decision(
-            [.approved(id: id, approver: actor, contentDigest: digest)], findings: plan.findings, at: context.now)
+            [.approved(id: id, approver: actor, contentDigest: digest, signature: signature)], findings: plan.findings,
+            at: context.now)
     }
 
     /// Refuses a person whose approval would count for no rule, and a token that is limited to less than all for which it would
     /// count.
     private func requireApprover(
-        _ person: String, of needs: [ApprovalNeed], in context: DecisionContext
+        of counting: [ApprovalNeed], among needs: [ApprovalNeed], in context: DecisionContext
     ) throws(Refusal) {
-        let counting = needs.filter { self.access.mayApprove(person, $0, at: context.now) }
         guard !counting.isEmpty else {
             throw .permissionMissing(.approveChanges, needs.first?.reaches.first ?? .everywhere)
         }

@@ -47,7 +47,8 @@ extension LedgerState {
             let plan = try self.plan(of: change, in: context)
             try self.checkKnown(change.contributors, plan)
             return self.decision([.proposed(id: id)], findings: plan.findings, at: context.now)
-        case .approve(let id, let digest): return try self.approve(id, digest, by: actor, in: context)
+        case .approve(let id, let digest, let signature):
+            return try self.approve(id, digest, signature, by: actor, in: context)
         case .reject(let id):
             let change = try self.open(id, in: context)
             try self.requireJudge(of: change, in: context)
@@ -122,7 +123,7 @@ extension LedgerState {
             case .setApprovalRule, .removeApprovalRule, .setFreeze, .removeFreeze:
                 try context.requireSomewhere(.manageApprovals)
             case .defineRole, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal, .reinstatePrincipal,
-                .grantRole, .revokeGrant, .identity:
+                .grantRole, .revokeGrant, .identity, .addApprovalKey, .removeApprovalKey:
                 try context.requireSomewhere(.manageAccess)
             }
         }
@@ -232,7 +233,8 @@ extension Command {
         case .setApprovalRule(let rule): return .apps(rule.apps)
         case .setFreeze(let freeze): return .apps(freeze.apps)
         case .revokeToken, .defineRole, .removeRole, .addPrincipal, .renamePrincipal, .suspendPrincipal,
-            .reinstatePrincipal, .revokeGrant, .removeApprovalRule, .removeFreeze, .identity:
+            .reinstatePrincipal, .revokeGrant, .removeApprovalRule, .removeFreeze, .identity, .addApprovalKey,
+            .removeApprovalKey:
             return .everywhere
         }
     }

@@ -27,17 +27,26 @@ package struct ProposedChange: Hashable, Sendable {
     package struct Approval: Hashable, Sendable {
         package var approver: Actor
         package var time: Timestamp
+        /// Nil for one that its giver did not sign.
+        package var signature: ApprovalSignature?
 
-        package init(approver: Actor, time: Timestamp) {
+        package init(approver: Actor, time: Timestamp, signature: ApprovalSignature? = nil) {
             self.approver = approver
             self.time = time
+            self.signature = signature
         }
 
-        var json: JSON { ["approver": self.approver.json, "time": .string(self.time.rfc3339)] }
+        var json: JSON {
+            .members([
+                "approver": self.approver.json, "time": .string(self.time.rfc3339), "signature": self.signature?.json,
+            ])
+        }
 
         init(_ field: JSONField) throws(JSONDefect) {
             self = try field.object { (m) throws(JSONDefect) in
-                Approval(approver: try Actor(try m.required("approver")), time: try m.required("time").timestamp())
+                Approval(
+                    approver: try Actor(try m.required("approver")), time: try m.required("time").timestamp(),
+                    signature: try m.optional("signature").mapped(ApprovalSignature.init(_:)))
             }
         }
     }

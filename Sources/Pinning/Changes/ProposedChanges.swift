@@ -39,12 +39,16 @@ package struct ProposedChanges: Hashable, Sendable {
                 change.obstacle = nil
                 change.become(.proposed, at: time)
             }
-        case .approved(let id, let approver, let digest):
+        case .approved(let id, let approver, let digest, let signature):
             self.update(id) { change in
-                guard digest == change.contentDigest, change.approvals.count < ProposedChange.peopleLimit,
-                    !change.approvals.contains(where: { $0.approver.isSameParty(as: approver) })
-                else { return }
-                change.approvals.append(.init(approver: approver, time: time))
+                guard digest == change.contentDigest else { return }
+                let approval = ProposedChange.Approval(approver: approver, time: time, signature: signature)
+                if let place = change.approvals.firstIndex(where: { $0.approver.isSameParty(as: approver) }) {
+                    // Given again with a signature, or with that of another key.
+                    if signature != nil { change.approvals[place] = approval }
+                } else if change.approvals.count < ProposedChange.peopleLimit {
+                    change.approvals.append(approval)
+                }
             }
         case .rejected(let id, let actor): self.close(id, .rejected, by: actor, at: time)
         case .withdrawn(let id, let actor): self.close(id, .withdrawn, by: actor, at: time)

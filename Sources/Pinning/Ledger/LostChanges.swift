@@ -29,6 +29,7 @@ package struct LostChanges: Hashable, Sendable {
         case signingKey(String)
         case telemetryKey(AppID, String)
         case logKey(String)
+        case approvalKey(String, principal: String)
         case approvalRule(RoleName)
         case freeze(String)
         case identityProvider(RoleName)
@@ -73,6 +74,8 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.principalSuspended(let id))), (_, .access(.principalReinstated(let id))): .principal(id)
         case (_, .access(.grantRevoked(let id, _))): .grant(id)
         case (_, .access(.roleDefined(let name, _))), (_, .access(.roleRemoved(let name))): .role(name)
+        case (_, .access(.approvalKeyAdded(let key, let id))): .approvalKey(key.kid, principal: id)
+        case (_, .access(.approvalKeyRemoved(let kid, let id))): .approvalKey(kid, principal: id)
         case (_, .access(.approvalRuleSet(let rule))): .approvalRule(rule.name)
         case (_, .access(.approvalRuleRemoved(let name))): .approvalRule(name)
         case (_, .access(.freezeSet(let freeze))): .freeze(freeze.id)
@@ -139,6 +142,13 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.grantRevoked(let id, _))):
             guard state.access.principalByGrant[id] != nil else { return .nothing }
             return .repeated(.access(.revokeGrant(id: id)))
+        case (_, .access(.approvalKeyAdded(let key, let id))):
+            // Without it, the person's token alone approves.
+            guard let person = state.access.principals[id], person.approvalKeys[key.kid] == nil else { return .nothing }
+            return .repeated(.access(.addApprovalKey(key, principal: id)))
+        case (_, .access(.approvalKeyRemoved(let kid, let id))):
+            guard state.access.principals[id]?.approvalKeys[kid] != nil else { return .nothing }
+            return .repeated(.access(.removeApprovalKey(kid: kid, principal: id)))
         case (_, .access(.approvalRuleSet(let rule))):
             return state.access.approvalRules[rule.name] == rule ? .nothing : .repeated(.access(.setApprovalRule(rule)))
         case (_, .access(.freezeSet(let freeze))):

@@ -150,6 +150,11 @@ package enum Refusal: Error, Hashable, Sendable {
     case changeNeedsNoReview(String)
     case approvalsMissing(String, [ApprovalNeed])
     case approverNotPerson
+    case approvalUnsigned(String)
+    case approvalKeyUnknown(String)
+    /// It is another person's.
+    case approvalKeyTaken(String)
+    case tooManyApprovalKeys(limit: Int)
     case approvalOfOwnChange(String)
     /// Its author is a token that belongs to no person or service account.
     case proposerNotPrincipal

@@ -11,7 +11,7 @@ struct AccessCommands: AsyncParsableCommand {
         subcommands: [
             List.self, Show.self, Add.self, Rename.self, Suspend.self, Reinstate.self, GrantRole.self, Revoke.self,
             AccessRoleCommands.self, IdentityProviderCommands.self, SignInRuleCommands.self, IdentityCommands.self,
-            ApprovalRuleCommands.self, FreezeCommands.self, AccessReviewCommand.self,
+            ApprovalRuleCommands.self, ApprovalKeyCommands.self, FreezeCommands.self, AccessReviewCommand.self,
         ]
     )
 
@@ -60,6 +60,9 @@ struct AccessCommands: AsyncParsableCommand {
                 }
                 for grant in principal["grants"]?.arrayValue ?? [] {
                     table.add([grant.text("grant_id"), GrantText.text(grant)])
+                }
+                for key in principal["approval_keys"]?.arrayValue ?? [] {
+                    table.add(["approval key", key.text("kid")])
                 }
                 for token in try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
                 where token["principal_id"]?.stringValue == self.id {

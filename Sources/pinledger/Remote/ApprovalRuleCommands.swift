@@ -23,7 +23,8 @@ struct ApprovalRuleCommands: AsyncParsableCommand {
                         (rule[name]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: " ")
                     }
                     return [
-                        rule.text("rule"), rule.text("approvals"), list("apps"), list("permissions"),
+                        rule.text("rule"), rule.text("approvals") + (rule["signed"] == true ? ", signed" : ""),
+                        list("apps"), list("permissions"),
                         rule["roles"] == nil ? "-" : list("roles"),
                     ]
                 }
@@ -54,6 +55,7 @@ struct ApprovalRuleCommands: AsyncParsableCommand {
                 "Role that approvers must have. Can be repeated; without it, every role with changes.approve.",
                 valueName: "role"))
         var roles: [String] = []
+        @Flag(help: "Count only approvals that their givers signed with their own key.") var signed = false
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -62,6 +64,7 @@ struct ApprovalRuleCommands: AsyncParsableCommand {
                 "permissions": .array(self.permissions.map { .string($0) }),
                 "apps": .array(self.apps.map { .string($0) }), "approvals": .integer(Int64(self.approvals)),
             ]
+            if self.signed { members["signed"] = true }
             if !self.roles.isEmpty { members["roles"] = .array(self.roles.map { .string($0) }) }
             try await self.remote.change("PUT", ApprovalRuleCommands.path(self.name), members, self.change)
         }

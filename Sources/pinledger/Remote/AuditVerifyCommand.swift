@@ -18,7 +18,8 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             Without a directory it reads the server's log; with one, a copy that `pinledger log export DIRECTORY` made or that was \
             fetched from a web server. It verifies the checkpoint, recomputes each hash and each tile up to the root, and \
             replays the events: whether each is canonical, stands at its position, is not older than the one before it, \
-            has the next version of its stream, and belongs to a stream that exists.
+            has the next version of its stream, and belongs to a stream that exists. Approvals of people who have an approval key must be \
+            signed with it.
 
             Keep each checkpoint, or each report (--output json), and give it to the next run (--previous): then history \
             that was rewritten or cut off since is found too.
@@ -80,7 +81,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let checkpoint = verified.checkpoint
         let outcome: LedgerAuditor.Outcome
         do {
-            outcome = try await LogAuditor { try await read($0.path, $0.maximumByteCount) }.run(
+            outcome = try await LogAuditor(approvals: .signatures) { try await read($0.path, $0.maximumByteCount) }.run(
                 checkpoint, earlier: earlier
             ) { done in
                 Console.error("\(done) of \(checkpoint.size) entries")
@@ -150,5 +151,13 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "\(file) is neither a checkpoint that verifies nor a report: \(error)", status: .usage)
         }
+    }
+}
+
+extension ApprovalVerifier {
+    /// Verifies signatures in OpenSSH's format.
+    static let signatures = ApprovalVerifier { signature, statement, publicKey in
+        guard let parsed = try? SSHSignature(signature.bytes) else { return false }
+        return parsed.publicKey.bytes == publicKey && parsed.verifies(statement, namespace: ApprovalSignature.namespace)
     }
 }

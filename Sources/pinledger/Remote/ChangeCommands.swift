@@ -11,7 +11,8 @@ struct ChangeCommands: AsyncParsableCommand {
             it where a rule asks for that (pinledger access rule list).
             """,
         subcommands: [
-            Create.self, List.self, Show.self, Update.self, Propose.self, Approve.self, Reject.self, Withdraw.self,
+            Create.self, List.self, Show.self, Update.self, Propose.self, ChangeApproveCommand.self, Reject.self,
+            Withdraw.self,
             Apply.self, Review.self,
         ]
     )
@@ -140,58 +141,6 @@ struct ChangeCommands: AsyncParsableCommand {
 
         func run() async throws {
             try await self.remote.change("POST", ChangeCommands.path(self.id, "propose"), self.act.change)
-        }
-    }
-
-    struct Approve: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(
-            abstract: "Approve a change as it is now.",
-            discussion: """
-                pinledger change approve chg_4kQ9sXb2Lw8ZtR7c
-
-                The command shows the change and asks. A script looks at it first (pinledger change show ID), and gives the \
-                hash of what it looked at with --content.
-                """)
-        @Argument(help: "The change's id (chg_…).") var id: String
-        @Option(
-            help: ArgumentHelp(
-                "The hash of the content that you looked at (content_sha256).",
-                valueName: "hash"))
-        var content: String?
-        @OptionGroup var act: ActOptions
-        @OptionGroup var remote: RemoteOptions
-
-        func run() async throws {
-            try await self.remote.withClient { client in
-                let change = try await client.get(ChangeCommands.path(self.id))
-                let digest = change.text("content_sha256")
-                if let content {
-                    guard content.lowercased() == digest else {
-                        throw CommandFailure(
-                            "the change's content is \(digest), not \(content)",
-                            advice: "Look at it again with `pinledger change show \(self.id)`.", status: .conflict)
-                    }
-                } else {
-                    ChangeText.print(change) { Console.error($0) }
-                    try Self.confirm()
-                }
-                ChangeReport.print(
-                    try await client.change(
-                        "POST", ChangeCommands.path(self.id, "approve"), ["content_sha256": .string(digest)],
-                        self.act.change), self.remote.output)
-            }
-        }
-
-        private static func confirm() throws {
-            guard isatty(STDIN_FILENO) == 1 else {
-                throw CommandFailure(
-                    "the approval was not confirmed: standard input is no terminal",
-                    advice: "Give the hash of the content that was looked at: --content HASH.", status: .usage)
-            }
-            Console.error("Type approve to approve it:")
-            guard readLine()?.trimmingCharacters(in: .whitespaces) == "approve" else {
-                throw CommandFailure("nothing was approved", status: .refused)
-            }
         }
     }
 

@@ -19,7 +19,8 @@ enum ChangeText {
         if change["obstacle"] != nil { table.add(["obstacle", change.text("obstacle")]) }
         for approval in change["approvals"]?.arrayValue ?? [] {
             table.add([
-                "approved", "by \(approval["approver"]?.text("name") ?? "-"), \(LocalTime.text(approval.text("time")))",
+                approval["signature"] == nil ? "approved" : "approved, signed",
+                "by \(approval["approver"]?.text("name") ?? "-"), \(LocalTime.text(approval.text("time")))",
             ])
         }
         if let closed = change["closed_by"] { table.add([change.text("status"), "by \(closed.text("name"))"]) }
@@ -44,7 +45,7 @@ enum ChangeText {
         for need in preview["approvals_needed"]?.arrayValue ?? [] {
             let have = need["approvers"]?.arrayValue?.count ?? 0
             write(
-                "The rule \(need.text("rule")) asks for \(need.text("approvals")) approval\(need["approvals"] == 1 ? "" : "s"); \(have) count\(have == 1 ? "s" : "") so far."
+                "The rule \(need.text("rule")) asks for \(need.text("approvals"))\(need["signed"] == true ? " signed" : "") approval\(need["approvals"] == 1 ? "" : "s"); \(have) count\(have == 1 ? "s" : "") so far."
             )
         }
         if preview["ready"] == true {

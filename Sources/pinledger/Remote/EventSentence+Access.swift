@@ -18,8 +18,10 @@ extension EventSentence {
         case "RoleGranted":
             "\(principal) has the role \(GrantText.text(self.data)). The grant is \(self.data.text("grant_id"))."
         case "GrantRevoked": "The grant \(self.data.text("grant_id")) of \(principal) is revoked."
+        case "ApprovalKeyAdded": "\(principal) signs approvals with the key \(self.data.text("kid"))."
+        case "ApprovalKeyRemoved": "The approval key \(self.data.text("kid")) of \(principal) is removed."
         case "ApprovalRuleSet":
-            "The rule \(self.data.text("rule")) asks for \(self.data.text("approvals")) approval\(self.data["approvals"] == 1 ? "" : "s"), on the apps \(self.list("apps")), of what uses \(self.list("permissions"))."
+            "The rule \(self.data.text("rule")) asks for \(self.data.text("approvals")) approval\(self.data["approvals"] == 1 ? "" : "s"), on the apps \(self.list("apps")), of what uses \(self.list("permissions")).\(self.data["signed"] == true ? " Only signed approvals count." : "")"
         case "ApprovalRuleRemoved": "The approval rule \(self.data.text("rule")) is removed."
         case "FreezeSet":
             "The apps \(self.list("apps")) are frozen from \(LocalTime.text(self.data.text("from"))) until \(LocalTime.text(self.data.text("until")))."

@@ -94,6 +94,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         }
         let key = try self.kekFile.map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
+        expectations.approvals = .signatures
         expectations.key = try key.map(BatchKey.init)
         let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.batchPublicKey)
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))

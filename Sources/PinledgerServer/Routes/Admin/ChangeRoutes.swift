@@ -100,8 +100,16 @@ struct ChangeRoutes: Sendable {
 
     private func approve(_ exchange: Exchange) async throws -> Response {
         let id = try Self.id(of: exchange)
-        let change = try await exchange.change { (members) throws(JSONDefect) in try Self.digest(&members) }
-        return try await self.perform(.approve(id: id, contentDigest: change.content), of: change, in: exchange)
+        let change = try await exchange.change { (members) throws(JSONDefect) in
+            (digest: try Self.digest(&members), signature: members.optional("signature"))
+        }
+        let digest = change.content.digest
+        let access = self.services.ledger.view.state.access
+        let signature = try change.content.signature.map {
+            try ApprovalSignature.verified($0, of: id, digest, by: exchange.actor, in: access)
+        }
+        return try await self.perform(
+            .approve(id: id, contentDigest: digest, signature: signature), of: change, in: exchange)
     }
 
     private func apply(_ exchange: Exchange) async throws -> Response {

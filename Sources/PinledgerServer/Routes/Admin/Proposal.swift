@@ -162,7 +162,7 @@ extension Entry {
     var changeID: String? {
         guard case .changes(let event) = self.event else { return nil }
         return switch event {
-        case .created(let id, _, _, _, _), .edited(let id, _, _, _), .proposed(let id), .approved(let id, _, _),
+        case .created(let id, _, _, _, _), .edited(let id, _, _, _), .proposed(let id), .approved(let id, _, _, _),
             .rejected(let id, _), .withdrawn(let id, _), .suspended(let id, _), .applied(let id, _, _, _),
             .reviewed(let id, _):
             id

@@ -1,0 +1,27 @@
+package import Pinning
+
+/// Verifies approvers' signatures: who holds the database, or runs the server, has none of their keys.
+package struct ApprovalVerifier: Sendable {
+    private let verify: @Sendable (ApprovalSignature, _ statement: [UInt8], _ publicKey: [UInt8]) -> Bool
+
+    /// - Parameter verify: Whether a signature is that of a public key, 32 bytes, over a statement.
+    package init(
+        _ verify: @escaping @Sendable (ApprovalSignature, _ statement: [UInt8], _ publicKey: [UInt8]) -> Bool
+    ) { self.verify = verify }
+
+    /// What is wrong with an event, in the state before it; nil where it is no approval, or a right one.
+    func defect(of event: Event, in state: LedgerState) -> String? {
+        guard case .changes(.approved(let id, let approver, let digest, let signature)) = event else { return nil }
+        let person = approver.principalID ?? ""
+        let keys = state.access.principals[person]?.approvalKeys ?? [:]
+        guard let signature else {
+            return keys.isEmpty ? nil : "the approval of \(id) is not signed, although \(person) has an approval key"
+        }
+        guard let key = keys[signature.kid] else {
+            return "the approval of \(id) is signed with a key that \(person) does not have"
+        }
+        let statement = ApprovalSignature.statement(change: id, contentDigest: digest, principal: person)
+        return self.verify(signature, statement, key.publicKey)
+            ? nil : "the signature of the approval of \(id) by \(person) does not verify"
+    }
+}
