@@ -534,3 +534,38 @@ def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_pat
     assert "1 other person could approve" in cli("root", "access", "rule", "set", "keys", "keys.manage", "--app", "*", "--approvals", "2", status=6).stderr
     assert "keys.manage" in cli("root", "access", "rule", "list").stdout
     cli("root", "access", "rule", "remove", "keys")
+
+
+def test_a_proposed_change_is_simulated_and_judged_for_deployed_clients(admin, people, ada):
+    change = proposed(ada, {"baseline": {"mode": "off"}, "reason": "trial"}, path=f"{APP}/hosts/{HOST}")["change_id"]
+    seen = people["till"].api
+    simulated = ada.must("POST", f"{APP}/simulate", {"change_id": change, "devices": 100}).json
+    assert simulated["moved"] == 100 and simulated["hosts"][0]["moves"][0]["to"]["outcome"] != "report_only"
+    assert simulated["events"] and simulated["is_refused"] is False
+    # Nothing of it is done, and its own app alone is judged after it.
+    assert ada.get(f"{APP}/hosts/{HOST}").json["baseline"]["mode"] == "report_only"
+    before, after = (ada.must("GET", f"{APP}/compat?client=okhttp{more}").json for more in ("", f"&change_id={change}"))
+    assert [host["clients"][0]["sees"] for host in before["hosts"]] != [] and before != after
+    # Who does not see the change cannot use it to look at an app of theirs.
+    for answer in (
+        seen.post(f"/v1/apps/{TILL}/simulate", {"change_id": change}), seen.get(f"/v1/apps/{TILL}/compat?change_id={change}"),
+    ):  # fmt: skip
+        assert (answer.status, answer.json["type"]) == (404, "/problems/change_unknown")
+    both = ada.post(f"{APP}/simulate", {"change_id": change, "change": {}})
+    assert (both.status, both.json["errors"][0]["pointer"]) == (422, "/change")
+    ada.must("POST", f"/v1/changes/{change}/withdraw", {})
+    for answer in (ada.post(f"{APP}/simulate", {"change_id": change}), ada.get(f"{APP}/compat?change_id={change}")):
+        assert (answer.status, answer.json["type"]) == (409, "/problems/change_state")
+
+
+def test_the_commands_show_what_a_change_does(admin, ada):
+    change = proposed(ada, {"baseline": {"mode": "off"}, "reason": "trial"}, path=f"{APP}/hosts/{HOST}")["change_id"]
+    shown = admin.server.cli("change", "show", change).stdout
+    assert "devices would get something else" in shown and "Devices and deployed clients:" in shown
+    differences = admin.server.cli("change", "diff", change).stdout
+    assert "report_only" in differences and "off" in differences and differences.count("\n") < shown.count("\n")
+    assert "of 100 devices" in admin.server.cli("simulate", SHOP, "--change", change, "--devices", "100").stdout
+    assert HOST in admin.server.cli("compat", SHOP, "--client", "okhttp", "--change", change).stdout
+    assert admin.server.cli("simulate", SHOP, HOST, "--change", change, status=2).stderr
+    ada.must("POST", f"/v1/changes/{change}/withdraw", {})
+    assert "is withdrawn" in admin.server.cli("change", "diff", change, status=6).stderr

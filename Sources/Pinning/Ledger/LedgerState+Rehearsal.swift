@@ -33,4 +33,17 @@ extension LedgerState {
         return Rehearsal(
             after: after, events: decision.events, findings: decision.findings, isRefused: isRefused)
     }
+
+    /// The result of a proposed change for one app, as it would be now.
+    ///
+    /// - Throws: The refusal by which it could not be applied, but for missing approvals.
+    package func rehearse(
+        _ change: ProposedChange, of id: AppID, in context: DecisionContext
+    ) throws(Refusal) -> Rehearsal {
+        guard change.isOpen(at: context.now) else { throw .changeClosed(change.id, change.status(at: context.now)) }
+        let plan = try self.plan(of: change, in: context)
+        return Rehearsal(
+            after: self.after(plan), events: plan.events.filter { $0.0 == .app(id) }.map(\.1), findings: plan.findings,
+            isRefused: false)
+    }
 }

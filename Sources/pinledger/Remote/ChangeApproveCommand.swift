@@ -55,6 +55,7 @@ struct ChangeApproveCommand: AsyncParsableCommand {
                 }
             } else if !self.statement {
                 ChangeText.print(change) { Console.error($0) }
+                for line in try await ChangeText.effects(change, client) { Console.error(line) }
                 try Self.confirm()
             }
             var members: [String: JSON] = ["content_sha256": .string(Hex.encode(digest))]

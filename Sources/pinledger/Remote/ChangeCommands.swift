@@ -11,7 +11,8 @@ struct ChangeCommands: AsyncParsableCommand {
             it where a rule asks for that (pinledger access rule list).
             """,
         subcommands: [
-            Create.self, List.self, Show.self, Update.self, Propose.self, ChangeApproveCommand.self, Reject.self,
+            Create.self, List.self, Show.self, Difference.self, Update.self, Propose.self, ChangeApproveCommand.self,
+            Reject.self,
             Withdraw.self,
             Apply.self, Review.self,
         ]
@@ -95,6 +96,37 @@ struct ChangeCommands: AsyncParsableCommand {
                 let change = try await client.get(ChangeCommands.path(self.id))
                 guard self.remote.output == .table else { return Console.print(change.canonicalText) }
                 ChangeText.print(change)
+                let effects = try await ChangeText.effects(change, client)
+                if !effects.isEmpty { Console.print("Devices and deployed clients:") }
+                for line in effects { Console.print("  " + line) }
+            }
+        }
+    }
+
+    struct Difference: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "diff", abstract: "Show what an open change would change, and nothing else.",
+            discussion: """
+                pinledger change diff chg_4kQ9sXb2Lw8ZtR7c
+
+                Exit codes: 0 shown, 6 the change cannot be applied as it is.
+                """)
+        @Argument(help: "The change's id (chg_…).") var id: String
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            try await self.remote.withClient { client in
+                let change = try await client.get(ChangeCommands.path(self.id))
+                guard let preview = change["preview"] else {
+                    throw CommandFailure(
+                        "the change is \(change.text("status")): what it did is in the history", status: .conflict)
+                }
+                guard let differences = preview["differences"] else {
+                    throw CommandFailure(
+                        preview["problem"]?.text("detail") ?? "the change cannot be applied now", status: .conflict)
+                }
+                guard self.remote.output == .table else { return Console.print(differences.canonicalText) }
+                for line in ChangeText.differences(preview) { Console.print(line) }
             }
         }
     }

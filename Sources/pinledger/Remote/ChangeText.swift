@@ -33,12 +33,67 @@ enum ChangeText {
         if let preview = change["preview"] { Self.print(preview: preview, of: change, write) }
     }
 
+    /// What a change would do to devices and deployed clients, for each app that it is about.
+    ///
+    /// What the reader may not ask for is left out.
+    static func effects(_ change: JSON, _ client: APIClient) async throws -> [String] {
+        let streams = (change["preview"]?["differences"]?.arrayValue ?? []).map { $0.text("stream") }
+        let apps = streams.filter { $0.hasPrefix("app/") }.map { String($0.dropFirst(4)) }
+        let id = change.text("change_id")
+        var lines: [String] = []
+        for app in apps.prefix(Self.appLimit) {
+            let path = "/v1/apps/\(APIClient.escaped(app))"
+            let question: JSON = ["change_id": .string(id)]
+            let answer = try await client.send("POST", "\(path)/simulate", body: question.canonicalBytes)
+            if answer.status == 200 {
+                let json = try answer.json
+                lines.append(
+                    "\(app): \(json.text("moved")) of \(json.text("devices")) devices would get something else (population: \(json["population"]?.text("source") ?? "-"))."
+                )
+            }
+            lines += try await Self.clientFindings(of: app, path, change: id, client).map { "\(app): \($0)" }
+        }
+        if apps.count > Self.appLimit {
+            lines.append("\(apps.count - Self.appLimit) more apps: pinledger simulate APP --change \(id)")
+        }
+        return lines
+    }
+
+    /// The most apps whose effects are asked for.
+    private static let appLimit = 5
+
+    /// What deployed clients could not do any more, or not as stated.
+    private static func clientFindings(
+        of app: String, _ path: String, change: String, _ client: APIClient
+    ) async throws -> [String] {
+        func findings(_ query: String) async throws -> [String]? {
+            guard case .success(let answer) = await client.look("\(path)/compat\(query)"), answer.status == 200 else {
+                return nil
+            }
+            return try answer.json["clients"]?.arrayValue?.flatMap { kind in
+                (kind["findings"]?.arrayValue ?? []).map { finding in
+                    let host = finding["host"]?.stringValue.map { " \($0)" } ?? ""
+                    return "\(kind.text("client")) \(finding.text("severity"))\(host): \(finding.text("detail"))"
+                }
+            }
+        }
+        guard let before = try await findings(""),
+            let after = try await findings("?change_id=\(APIClient.escaped(change))")
+        else { return [] }
+        return after.filter { !before.contains($0) }
+    }
+
+    /// The lines of what would change.
+    static func differences(_ preview: JSON) -> [String] {
+        (preview["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
+            .compactMap(DifferenceLine.text)
+    }
+
     private static func print(preview: JSON, of change: JSON, _ write: (String) -> Void) {
         let events = preview["events"]?.arrayValue ?? []
         if !events.isEmpty { write("It would record:") }
         for event in events { write("  \(event.text("stream")): \(EventSentence(event).text)") }
-        let items = (preview["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
-        let lines = items.compactMap(DifferenceLine.text)
+        let lines = Self.differences(preview)
         if !lines.isEmpty { write("What would change:") }
         for line in lines { write("  " + line) }
         FindingReport.print(preview["guard_rail_findings"]?.arrayValue ?? [], write)

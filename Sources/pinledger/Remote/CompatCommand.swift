@@ -9,6 +9,7 @@ struct CompatCommand: AsyncParsableCommand {
         discussion: """
             pinledger compat com.example.shop
             pinledger compat com.example.shop --client trustkit_ios
+            pinledger compat com.example.shop --change chg_4kQ9sXb2Lw8ZtR7c
 
             A kind of client sees a host as stated (as_stated), differently in part (differs), or its format cannot \
             express the current state (not_expressible). A finding "differs" means the client enforces less, more or \
@@ -18,11 +19,16 @@ struct CompatCommand: AsyncParsableCommand {
 
     @Argument(help: "The app's id.") var app: String
     @Option(help: ArgumentHelp("Show only this kind, declared or not.", valueName: "kind")) var client: ClientKind?
+    @Option(help: ArgumentHelp("Show it as it would be after this proposed change (chg_…).", valueName: "id"))
+    var change: String?
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        var path = "/v1/apps/\(APIClient.escaped(self.app))/compat"
-        if let client = self.client { path += "?client=\(client.rawValue)" }
+        var query: [String] = []
+        if let client = self.client { query.append("client=\(client.rawValue)") }
+        if let change = self.change { query.append("change_id=\(APIClient.escaped(change))") }
+        let path =
+            "/v1/apps/\(APIClient.escaped(self.app))/compat" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
         let json = try await self.remote.withClient { try await $0.get(path) }
         guard self.remote.output == .table else { return Console.print(json.canonicalText) }
         Self.print(json)

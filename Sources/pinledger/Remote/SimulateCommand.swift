@@ -10,9 +10,10 @@ struct SimulateCommand: AsyncParsableCommand {
             pinledger simulate com.example.shop api.example.com --percent 25
             pinledger simulate com.example.shop --min-version 3.1.0
             pinledger simulate com.example.shop --change change.json --population population.json
+            pinledger simulate com.example.shop --change chg_4kQ9sXb2Lw8ZtR7c
 
             The file of --change holds the member `change` of POST /v1/apps/{app}/simulate, the file of --population \
-            the member `population`. Without a population, the command uses the versions and platforms that clients \
+            the member `population`. Instead of the file, --change takes the id of a proposed change. Without a population, the command uses the versions and platforms that clients \
             report.
             """
     )
@@ -23,14 +24,18 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: "Give candidates to app versions from this one on.") var minVersion: String?
     @Flag(help: "Promote the host's candidate.") var promote = false
     @Flag(help: "Drop the host's candidate.") var drop = false
-    @Option(help: ArgumentHelp("The change as JSON.", valueName: "file")) var change: String?
+    @Option(help: ArgumentHelp("The change as JSON, or the id of a proposed change (chg_…).", valueName: "file"))
+    var change: String?
     @Option(help: ArgumentHelp("The population as JSON.", valueName: "file")) var population: String?
     @Option(help: "Number of devices to simulate; at most 100000.") var devices: Int64 = 10_000
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
+        let proposed = self.change.flatMap { $0.hasPrefix("chg_") ? $0 : nil }
+        if proposed != nil { try self.checkAlone() }
         let question = JSON.members([
-            "change": try self.given ?? self.built(),
+            "change": proposed == nil ? try self.given ?? self.built() : nil,
+            "change_id": proposed.map { .string($0) },
             "population": try self.population.map(Self.json),
             "devices": .integer(self.devices),
             "hosts": self.host.flatMap { $0.hasPrefix("*.") ? nil : [.string($0)] },
@@ -47,11 +52,16 @@ struct SimulateCommand: AsyncParsableCommand {
     private var given: JSON? {
         get throws {
             guard let change = self.change else { return nil }
-            guard self.percent == nil, self.minVersion == nil, !self.promote, !self.drop, self.host == nil else {
-                throw CommandFailure(
-                    "--change describes the whole change: leave out the host and the other options", status: .usage)
-            }
+            try self.checkAlone()
             return try Self.json(change)
+        }
+    }
+
+    /// Refuses options that describe a change beside one that is given.
+    private func checkAlone() throws {
+        guard self.percent == nil, self.minVersion == nil, !self.promote, !self.drop, self.host == nil else {
+            throw CommandFailure(
+                "--change describes the whole change: leave out the host and the other options", status: .usage)
         }
     }
 

@@ -90,9 +90,7 @@ struct ChangeRoutes: Sendable {
 
     private func get(_ exchange: Exchange) async throws -> Response {
         let (id, state) = (try Self.id(of: exchange), self.services.ledger.view.state)
-        guard let change = state.changes[id], state.isVisible(change, to: exchange.rights) else {
-            throw Problem(Refusal.changeUnknown(id))
-        }
+        let change = try state.change(id, seenBy: exchange.rights)
         return .json(ChangePreview(of: change, in: state, self.services).json)
     }
 
@@ -131,9 +129,7 @@ struct ChangeRoutes: Sendable {
         }
         let (base, isTimed, notBefore, expiresAt) = change.content
         let state = self.services.ledger.view.state
-        guard let known = state.changes[id], state.isVisible(known, to: exchange.rights) else {
-            throw Problem(Refusal.changeUnknown(id))
-        }
+        let known = try state.change(id, seenBy: exchange.rights)
         // What is sent on is the content as this node knows it.
         guard known.contentDigest == base else { throw Problem(Refusal.changeContentStale(id)) }
         var draft = ChangeDraft(
@@ -165,6 +161,16 @@ struct ChangeRoutes: Sendable {
         var result = try await executor.perform(.change(command), of: change, in: exchange)
         result.changeID = command.id
         return executor.response(toProposal: result, status: .ok)
+    }
+}
+
+extension LedgerState {
+    /// A proposed change, unless who asks may not know of it.
+    func change(_ id: String, seenBy rights: Rights) throws(Problem) -> ProposedChange {
+        guard let change = self.changes[id], self.isVisible(change, to: rights) else {
+            throw Problem(Refusal.changeUnknown(id))
+        }
+        return change
     }
 }
 

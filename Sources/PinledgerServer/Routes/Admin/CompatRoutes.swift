@@ -1,3 +1,4 @@
+import EventStore
 import Hummingbird
 import PinWire
 import Pinning
@@ -11,11 +12,22 @@ struct CompatRoutes: Sendable {
     }
 
     var routes: [Route] {
-        [Route("getCompat", .get, "/v1/apps/{app}/compat", access: .app(.readApps), query: ["client"], self.matrix)]
+        [
+            Route(
+                "getCompat", .get, "/v1/apps/{app}/compat", access: .app(.readApps), query: ["client", "change_id"],
+                self.matrix)
+        ]
     }
 
     private func matrix(_ exchange: Exchange) async throws -> Response {
-        let app = try self.services.app(try exchange.app)
+        var app = try self.services.app(try exchange.app)
+        var view = self.services.ledger.view
+        if let id = exchange.query["change_id"] {
+            let rehearsal = try view.state.rehearse(
+                view.state.change(id, seenBy: exchange.rights), of: app.id, in: self.services.decisionContext)
+            view.state = rehearsal.after
+            app = view.state.apps[app.id] ?? app
+        }
         let clients: [ClientKind: ClientSettings]
         if let kind = try exchange.clientKindInQuery {
             // A kind that is not declared may be about to be.
@@ -24,7 +36,7 @@ struct CompatRoutes: Sendable {
             clients = app.clients.mapValues(\.settings)
         }
         let matrix = ClientMatrix(
-            clients, view: try self.services.exportedView(of: app),
+            clients, view: try self.services.exportedView(of: app, in: view),
             isPublicSuffix: self.services.environment.isPublicSuffix)
         return .json(matrix.json)
     }

@@ -79,9 +79,11 @@ struct ExportRoutes: Sendable {
 
 extension Services {
     /// An app's view for an export: a device without known attributes.
-    func exportedView(of app: App) throws -> ClientView {
+    ///
+    /// - Parameter view: The state that contains the app; nil for the present one.
+    func exportedView(of app: App, in view: LedgerView? = nil) throws -> ClientView {
         if let fault = self.ledger.partialFault { throw fault }
-        guard let view = self.clientView(of: app, in: self.ledger.view) else {
+        guard let view = self.clientView(of: app, in: view ?? self.ledger.view) else {
             throw Problem(.notPublished, "\(app.id) has no document yet.")
         }
         return view

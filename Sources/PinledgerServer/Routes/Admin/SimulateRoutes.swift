@@ -28,6 +28,8 @@ struct SimulateRoutes: Sendable {
 
     private struct Question: Sendable {
         var commands: [AppCommand] = []
+        /// The proposed change that is simulated instead of commands.
+        var changeID: String?
         /// The hosts that the change is about.
         var changed: [HostPattern] = []
         /// Nil for what is known.
@@ -45,7 +47,13 @@ struct SimulateRoutes: Sendable {
         let question = try await self.question(exchange)
         let view = self.services.ledger.view
         let (before, now) = (view.state, max(self.services.clock(), view.head.lastTime))
-        let rehearsal = try before.rehearse(question.commands, of: id, in: self.context(now, of: exchange))
+        let context = try self.context(now, of: exchange)
+        let rehearsal =
+            if let change = question.changeID {
+                try before.rehearse(before.change(change, seenBy: exchange.rights), of: id, in: context)
+            } else {
+                try before.rehearse(question.commands, of: id, in: context)
+            }
         guard let old = before.document(of: id), let new = rehearsal.after.document(of: id) else {
             throw Problem(Refusal.appUnknown(id))
         }
@@ -113,8 +121,14 @@ struct SimulateRoutes: Sendable {
             var uploads = Uploads()
             return try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
                 var question = Question()
-                question.commands = try members.required("change").object { (m) throws(JSONDefect) in
-                    try Self.commands(&m, &question.changed, &uploads)
+                question.changeID = try members.optional("change_id")?.string()
+                if let change = question.changeID == nil ? try members.required("change") : members.optional("change") {
+                    guard question.changeID == nil else {
+                        throw change.defect("must not be given together with change_id")
+                    }
+                    question.commands = try change.object { (m) throws(JSONDefect) in
+                        try Self.commands(&m, &question.changed, &uploads)
+                    }
                 }
                 question.population = try members.optional("population").mapped(Population.init)
                 if let sample = members.optional("devices") {
