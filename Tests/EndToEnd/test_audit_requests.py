@@ -3,6 +3,7 @@
 import csv
 import http.client
 import io
+import json
 import random
 import string
 import time
@@ -153,3 +154,31 @@ def test_the_command_line_shows_requests_and_reviews_access(own_server, admin):
     assert "belongs to no principal" in review[who]["notes"]
     rows = list(csv.DictReader(io.StringIO(own_server.cli("access", "review", "--csv", "--ending", "365d").stdout)))
     assert any("ends soon" in row["notes"] for row in rows)
+
+
+def test_access_as_it_stood_at_a_moment(own_server, admin):
+    auditor = admin.holding("auditor", name="reviews the past")
+    person = admin.must("POST", "/v1/access/principals", {"name": "Was here"}).json["principal_id"]
+    grant = admin.must("POST", f"/v1/access/principals/{person}/grants", {"role": "editor", "apps": [APP]}).json["grant_id"]
+    token = admin.must("POST", "/v1/tokens", {"name": "theirs", "principal_id": person}).json["token_id"]
+    then = admin.position()
+    admin.must("DELETE", f"/v1/access/grants/{grant}")
+    admin.must("DELETE", f"/v1/tokens/{token}")
+    past, now = (auditor.get(f"/v1/access{query}").json for query in (f"?position={then}", ""))
+    [before], [after] = ([one for one in answer["principals"] if one["principal_id"] == person] for answer in (past, now))
+    assert [one["grant_id"] for one in before["grants"]] == [grant] and after["grants"] == []
+    assert token in [one["token_id"] for one in past["tokens"]] and token not in [one["token_id"] for one in now["tokens"]]
+    assert {one["role"] for one in past["roles"]} >= {"viewer", "admin"} and "sha256" not in json.dumps(past)
+    # By its time too, and the same.
+    [event] = [one for one in admin.history(type="TokenIssued") if one["data"]["token_id"] == token]
+    assert auditor.get(f"/v1/access?at={event['time']}").json["principals"] == past["principals"]
+    # For who may read all access, and no others.
+    assert admin.holding("auditor", APP).get("/v1/access").status == 403
+    for query, status in (("at=2099-01-01T00:00:00Z", 400), ("position=1&at=2026-01-01T00:00:00Z", 400), (f"position={10**9}", 409)):
+        assert auditor.get(f"/v1/access?{query}").status == status
+    lines = list(csv.DictReader(io.StringIO(own_server.cli("access", "review", "--position", str(then), "--csv").stdout)))
+    [line] = [line for line in lines if line["id"] == person]
+    assert (line["name"], line["valid_tokens"], line["last_change"]) == ("Was here", "1", "") and "editor" in line["may_do"]
+    [line] = [line for line in csv.DictReader(io.StringIO(own_server.cli("access", "review", "--csv").stdout)) if line["id"] == person]
+    assert line["valid_tokens"] == "0" and "no valid token" in line["notes"]
+    found(admin, lambda one: one.get("operation") == "getAccess" and one["outcome"] == "read")

@@ -18,8 +18,15 @@ extension LedgerReader {
     ///
     /// - Throws: ``LedgerFault`` where an event is missing, altered, or does not fit.
     package func past(of app: AppID, at position: Int64) async throws -> Past {
+        try await self.past(of: [.fleet, .app(app)], at: position)
+    }
+
+    /// Some streams as they were after the first `position` events of the ledger; nothing else of it.
+    ///
+    /// - Throws: as ``past(of:at:)``.
+    package func past(of streams: [StreamID], at position: Int64) async throws -> Past {
         var past = Past(state: LedgerState(), time: nil)
-        for stream in [StreamID.fleet, .app(app)] {
+        for stream in streams {
             try await self.fold(stream, before: position, into: &past.state)
         }
         if position > 0 {

@@ -76,7 +76,7 @@ struct Route: Sendable {
     var isConfidential: Bool {
         switch self.access {
         case .everybody, .optionalToken, .app(.readApps), .somewhere(.readApps), .everywhere(.readApps): false
-        case .anyToken: self.operationID == "listTokens"
+        case .anyToken: ["listTokens", "getToken"].contains(self.operationID)
         case .log: true
         case .app(let permission), .somewhere(let permission), .everywhere(let permission):
             self.method == .get

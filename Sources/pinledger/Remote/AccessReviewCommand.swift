@@ -7,15 +7,19 @@ struct AccessReviewCommand: AsyncParsableCommand {
         commandName: "review", abstract: "List who can do what, and what stands out.",
         discussion: """
             pinledger access review --csv
+            pinledger access review --at 2026-10-01 --csv
 
             It lists principals with what they hold themselves and by the rules of their last sign-in, sign-in rules, and tokens \
             on their own. It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
             principals without a valid token, tokens that end soon or were not used for 30 days, tokens that may do everything because they are from \
             before there were roles, and when each last changed something (as far as you may read the history).
+
+            With a moment of the past it lists who could do what then, without uses and changes since. That takes access.read on everything.
             """)
     @Option(help: ArgumentHelp("Note tokens that end within this time, such as 14d.", valueName: "time"))
     var ending: String = "14d"
     @Flag(help: "Print a table for spreadsheets (RFC 4180).") var csv = false
+    @OptionGroup var moment: MomentOptions
     @OptionGroup var remote: RemoteOptions
 
     private static let columns = [
@@ -33,17 +37,21 @@ struct AccessReviewCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let horizon = Node.clock().adding(seconds: try TimeInput.seconds(self.ending))
+        let ending = try TimeInput.seconds(self.ending)
+        let query = try self.moment.query
         try await self.remote.withClient { client in
-            let principals = try await client.get("/v1/access/principals")["principals"]?.arrayValue ?? []
-            let tokens = try await client.get("/v1/tokens")["tokens"]?.arrayValue ?? []
-            let roles = try await client.get("/v1/access/roles")["roles"]?.arrayValue ?? []
-            let rules = try await Self.signInRules(client)
+            var past: JSON?
+            if let query { past = try await client.get("/v1/access?\(query)") }
+            let now = past?["as_of"]?.stringValue.flatMap { Timestamp(rfc3339: $0) } ?? Node.clock()
+            let view = View(now: now, horizon: now.adding(seconds: ending), isPast: past != nil)
+            let principals = try await Self.list("principals", past, "/v1/access/principals", client)
+            let tokens = try await Self.list("tokens", past, "/v1/tokens", client)
+            let roles = try await Self.list("roles", past, "/v1/access/roles", client)
+            let rules = try await Self.signInRules(past, client)
             var permissions: [String: Set<String>] = [:]
             for role in roles {
                 permissions[role.text("role")] = Set((role["permissions"]?.arrayValue ?? []).compactMap(\.stringValue))
             }
-            let now = Node.clock()
             let valid = tokens.filter { token in
                 token["revoked_at"] == nil
                     && token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { now < $0 } ?? false
@@ -57,7 +65,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
                     (principal["grants"]?.arrayValue ?? [])
                     + last.flatMap { rules[$0.stringValue ?? ""]?["grants"]?.arrayValue ?? [] }
                 let held = grants.reduce(into: Set<String>()) { $0.formUnion(permissions[$1.text("role")] ?? []) }
-                var notes = Self.notes(of: own, before: horizon)
+                var notes = Self.notes(of: own, view)
                 let isSuspended = principal["suspended_at"] != nil
                 if isSuspended { notes.append(grants.isEmpty ? "suspended" : "suspended, and still has grants") }
                 if !last.isEmpty {
@@ -73,7 +81,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
                     Line(cells: [
                         id, principal.text("kind"), principal.text("name"),
                         grants.map { GrantText.text($0) }.joined(separator: "; "), String(own.count),
-                        Self.firstEnd(of: own), Self.lastUse(of: own), try await Self.lastChange(by: id, client),
+                        Self.firstEnd(of: own), Self.lastUse(of: own), try await Self.lastChange(by: id, view, client),
                         notes.joined(separator: "; "),
                     ]))
             }
@@ -87,14 +95,14 @@ struct AccessReviewCommand: AsyncParsableCommand {
                     ]))
             }
             for token in valid where token["principal_id"] == nil {
-                var notes = Self.notes(of: [token], before: horizon)
+                var notes = Self.notes(of: [token], view)
                 notes.append(token["unscoped"] == true ? "may do everything" : "belongs to no principal")
                 let id = token.text("token_id")
                 lines.append(
                     Line(cells: [
                         id, "token", token.text("name"), GrantText.rights(ofToken: token), "1",
                         Self.firstEnd(of: [token]), Self.lastUse(of: [token]),
-                        try await Self.lastChange(by: id, client),
+                        try await Self.lastChange(by: id, view, client),
                         notes.joined(separator: "; "),
                     ]))
             }
@@ -108,26 +116,45 @@ struct AccessReviewCommand: AsyncParsableCommand {
         "guard_rails.change", "kill_switches.release",
     ]
 
+    /// The moment that is reviewed.
+    private struct View {
+        let now: Timestamp
+        /// What ends before it ends soon.
+        let horizon: Timestamp
+        /// Whether uses and changes until then are not known.
+        let isPast: Bool
+    }
+
+    /// A list: that of a past moment, or the present one.
+    private static func list(
+        _ name: String, _ past: JSON?, _ path: String, _ client: APIClient
+    ) async throws -> [JSON] {
+        if let past { return past[name]?.arrayValue ?? [] }
+        return try await client.get(path)[name]?.arrayValue ?? []
+    }
+
     /// The rules by which identities sign in, by their names; none for a caller who may not see all of access.
-    private static func signInRules(_ client: APIClient) async throws -> [String: JSON] {
-        guard case .success(let answer) = await client.look("/v1/access/sign-in-rules"), answer.status == 200 else {
-            return [:]
+    private static func signInRules(_ past: JSON?, _ client: APIClient) async throws -> [String: JSON] {
+        var rules = past?["sign_in_rules"]?.arrayValue ?? []
+        if past == nil, case .success(let answer) = await client.look("/v1/access/sign-in-rules"), answer.status == 200
+        {
+            rules = try answer.json["sign_in_rules"]?.arrayValue ?? []
         }
-        let rules = try answer.json["sign_in_rules"]?.arrayValue ?? []
         return Dictionary(rules.map { ($0.text("rule"), $0) }) { first, _ in first }
     }
 
     /// After how long without a use a token is noted: 30 days.
     private static let idleSeconds: Int64 = 30 * 86_400
 
-    private static func notes(of tokens: [JSON], before horizon: Timestamp) -> [String] {
+    private static func notes(of tokens: [JSON], _ view: View) -> [String] {
         let ending = tokens.filter { token in
             token["kind"] != "session"
-                && token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { $0 <= horizon } ?? false
+                && token["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }.map { $0 <= view.horizon }
+                    ?? false
         }
-        let idle = Node.clock().adding(seconds: -Self.idleSeconds)
+        let idle = view.now.adding(seconds: -Self.idleSeconds)
         let unused = tokens.filter { token in
-            token["kind"] != "session"
+            !view.isPast && token["kind"] != "session"
                 && (token["last_used_at"] ?? token["created_at"])?.stringValue.flatMap { Timestamp(rfc3339: $0) }
                     .map { $0 < idle } ?? false
         }
@@ -151,8 +178,8 @@ struct AccessReviewCommand: AsyncParsableCommand {
     }
 
     /// When an actor last recorded something; empty where it never did, or the caller may not read it.
-    private static func lastChange(by id: String, _ client: APIClient) async throws -> String {
-        guard
+    private static func lastChange(by id: String, _ view: View, _ client: APIClient) async throws -> String {
+        guard !view.isPast,
             case .success(let answer) = await client.look("/v1/history?actor=\(APIClient.escaped(id))&limit=1"),
             answer.status == 200
         else { return "" }

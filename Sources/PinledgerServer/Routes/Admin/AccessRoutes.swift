@@ -19,6 +19,9 @@ struct AccessRoutes: Sendable {
         let principal = "\(principals)/{principal_id}"
         let query = CommandExecutor.query
         return [
+            Route(
+                "getAccess", .get, "/v1/access", access: .everywhere(.readAccess), query: ["position", "at"],
+                self.access),
             Route("listPrincipals", .get, principals, access: .somewhere(.readAccess), self.listPrincipals),
             Route(
                 "addPrincipal", .post, principals, access: .everywhere(.manageAccess),
@@ -66,6 +69,13 @@ struct AccessRoutes: Sendable {
 
     private static func principal(of exchange: Exchange) throws(Problem) -> String {
         try exchange.parameter("principal_id") { (text) throws(Malformed) in try Self.id(text, .principal) }
+    }
+
+    /// Who could do what at a moment: now, or in the past.
+    private func access(_ exchange: Exchange) async throws -> Response {
+        let moment = try await PastMoment(of: [.access], exchange, self.services)
+        return .json(
+            moment.state.access.json(at: moment.time), headers: [.ledgerPosition: String(moment.position)])
     }
 
     // MARK: Principals
@@ -155,20 +165,8 @@ struct AccessRoutes: Sendable {
 
     private func listRoles(_ exchange: Exchange) async throws -> Response {
         let access = self.services.ledger.view.state.access
-        func permissions(_ set: Set<Permission>) -> JSON {
-            .array(Permission.allCases.filter(set.contains).map { .string($0.rawValue) })
-        }
-        let builtIn = BuiltInRole.allCases.map { role -> JSON in
-            [
-                "role": .string(role.rawValue), "built_in": true, "summary": .string(role.summary),
-                "permissions": permissions(role.permissions),
-            ]
-        }
-        let own = access.roles.sorted { $0.key < $1.key }.map { name, set -> JSON in
-            ["role": .string(name.text), "built_in": false, "permissions": permissions(set)]
-        }
         return .json(
-            ["roles": .array(builtIn + own)], headers: [.eTag: self.services.tag(of: access.version)])
+            ["roles": .array(access.rolesInOrder)], headers: [.eTag: self.services.tag(of: access.version)])
     }
 
     private func setRole(_ exchange: Exchange) async throws -> Response {

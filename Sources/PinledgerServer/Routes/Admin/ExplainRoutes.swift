@@ -31,7 +31,7 @@ struct ExplainRoutes: Sendable {
         let id = try exchange.app
         let question = try await self.question(exchange)
         let moment = try await PastMoment(
-            of: id, position: question.position, time: question.time, self.services)
+            of: [.fleet, .app(id)], position: question.position, time: question.time, self.services)
         let document = try moment.document(of: id, self.services)
         let evaluator = Evaluator(document)
         let (names, leftOut) =

@@ -2,9 +2,9 @@ import EventStore
 import PinWire
 import Pinning
 
-/// An app as it was at a moment of the ledger that a request names, by a position or a time; the present where it names none.
+/// Some streams as they were at a moment of the ledger that a request names, by a position or a time; the present where it names none.
 struct PastMoment: Sendable {
-    /// The app and what holds for every app; nothing else of the ledger.
+    /// What the streams say, such as that of an app with what holds for every app; for a past moment, nothing else of the ledger.
     var state: LedgerState
     /// The number of events before the moment.
     var position: Int64
@@ -14,7 +14,7 @@ struct PastMoment: Sendable {
     /// Finds the moment.
     ///
     /// - Throws: `position_ahead`, or the database's error.
-    init(of id: AppID, position: Int64?, time: Timestamp?, _ services: Services) async throws {
+    init(of streams: [StreamID], position: Int64?, time: Timestamp?, _ services: Services) async throws {
         let view = services.ledger.view
         let found: Int64
         switch (position, time) {
@@ -32,7 +32,7 @@ struct PastMoment: Sendable {
             // Times are recorded to the microsecond: an event of exactly this instant is included.
             found = try await services.reader.position(at: Timestamp(microseconds: time.microseconds + 1))
         }
-        let past = try await services.reader.past(of: id, at: found)
+        let past = try await services.reader.past(of: streams, at: found)
         (self.state, self.position) = (past.state, found)
         self.time = time ?? past.time ?? services.clock()
     }
@@ -47,5 +47,24 @@ struct PastMoment: Sendable {
                 .appUnknown, "The app \(id) did not exist yet after the ledger's first \(self.position) events.")
         }
         return document
+    }
+}
+
+extension PastMoment {
+    /// The moment that the query of a request names.
+    init(
+        of streams: [StreamID], _ exchange: Exchange, _ services: Services, _ positionName: String = "position",
+        _ timeName: String = "at"
+    ) async throws {
+        let (position, time) = (
+            try exchange.number(positionName, in: 0...JSON.largestInteger), try exchange.time(timeName)
+        )
+        guard position == nil || time == nil else {
+            throw Problem(.malformedRequest, "Send one of the query parameters \(positionName) and \(timeName).")
+        }
+        if let time, time > services.clock() {
+            throw Problem(.malformedRequest, "The query parameter \(timeName) must not be in the future.")
+        }
+        try await self.init(of: streams, position: position, time: time, services)
     }
 }

@@ -26,24 +26,9 @@ struct PastRoutes: Sendable {
     /// The content of the document as the ledger made it at any moment: the bytes of which clients hold the digest.
     private func documentContent(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let moment = try await self.moment(of: id, exchange, "position", "at")
+        let moment = try await PastMoment(of: [.fleet, .app(id)], exchange, self.services)
         let document = try moment.document(of: id, self.services)
         return .json(document.content, headers: [.ledgerPosition: String(moment.position)])
-    }
-
-    private func moment(
-        of id: AppID, _ exchange: Exchange, _ positionName: String, _ timeName: String
-    ) async throws -> PastMoment {
-        let (position, time) = (
-            try exchange.number(positionName, in: 0...JSON.largestInteger), try exchange.time(timeName)
-        )
-        guard position == nil || time == nil else {
-            throw Problem(.malformedRequest, "Send one of the query parameters \(positionName) and \(timeName).")
-        }
-        if let time, time > self.services.clock() {
-            throw Problem(.malformedRequest, "The query parameter \(timeName) must not be in the future.")
-        }
-        return try await PastMoment(of: id, position: position, time: time, self.services)
     }
 
     /// The versions of the document that stood between two times.
@@ -89,8 +74,9 @@ struct PastRoutes: Sendable {
     /// An app and its document at two moments, compared.
     private func differences(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let from = try await self.moment(of: id, exchange, "from_position", "from_at")
-        let to = try await self.moment(of: id, exchange, "to_position", "to_at")
+        let from = try await PastMoment(
+            of: [.fleet, .app(id)], exchange, self.services, "from_position", "from_at")
+        let to = try await PastMoment(of: [.fleet, .app(id)], exchange, self.services, "to_position", "to_at")
         let (before, after) = (try from.document(of: id, self.services), try to.document(of: id, self.services))
         func json(_ moment: PastMoment, _ document: Document) -> JSON {
             [
