@@ -11,6 +11,7 @@ struct Main {
         do {
             var command = try Pinledger.parseAsRoot()
             if type(of: command) is any HoldsKeys.Type { ProcessProtection.apply() }
+            VisibleSecrets.warn()
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
