@@ -329,6 +329,10 @@ extension LogLine {
             .init(
                 .warning, "a proposed change could not be applied at its time; the node tries again",
                 advice: "Read `error`. `pinledger change show ID` shows what the change waits for.")
+        case .auditDepositUnreadable:
+            .init(
+                .warning, "what a read-only node counted of requests cannot be read, and is left out",
+                advice: "Find out who wrote to the table `audit_deposit`: the login of a read-only node can.")
         case .auditNotRecorded:
             .init(
                 .warning, "refused requests and confidential reads could not be recorded; the node tries again",

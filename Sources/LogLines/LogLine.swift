@@ -102,6 +102,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case planDelayed = "plan_delayed"
     case killSwitchNotReleased = "kill_switch_not_released"
     case changeNotApplied = "change_not_applied"
+    case auditDepositUnreadable = "audit_deposit_unreadable"
     case auditNotRecorded = "audit_not_recorded"
     case reactionNotRecorded = "reaction_not_recorded"
     case warningNotRecorded = "warning_not_recorded"

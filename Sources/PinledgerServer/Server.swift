@@ -161,12 +161,13 @@ package struct Server: Sendable {
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
         let (shares, limits, certificate, log) = (self.shares, self.limits, self.certificate, self.log)
+        let (audit, clock) = (self.services.audit, self.services.clock)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { respond in
                 ConnectionSetup(
                     responder: respond, answers: answers, shares: shares, limits: limits, certificate: certificate,
-                    content: listener.content, places: places, log: log
+                    content: listener.content, places: places, auditCounter: audit, clock: clock, log: log
                 )
             },
             configuration: configuration,

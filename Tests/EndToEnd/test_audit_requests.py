@@ -5,11 +5,13 @@ import http.client
 import io
 import json
 import random
+import socket
 import string
 import time
 
 import pytest
-from pinledger import API, host_body, unhurried
+from pinledger import API, Server, host_body, unhurried
+from test_nodes import start_node
 
 APP, OTHER = "com.example.audit.shop", "org.example.audit.till"
 
@@ -182,3 +184,52 @@ def test_access_as_it_stood_at_a_moment(own_server, admin):
     [line] = [line for line in csv.DictReader(io.StringIO(own_server.cli("access", "review", "--csv").stdout)) if line["id"] == person]
     assert line["valid_tokens"] == "0" and "no valid token" in line["notes"]
     found(admin, lambda one: one.get("operation") == "getAccess" and one["outcome"] == "read")
+
+
+@pytest.mark.parametrize(
+    "head, status, problem",
+    [
+        (b"GET /v1/apps HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400, "malformed_request"),
+        (b"GET /v1/apps HTTP/1.1\r\nHost: a\r\nX-Large: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (b"\x16\x03\x01 nothing of HTTP\r\n\r\n", 400, "malformed_request"),
+    ],
+)
+def test_a_head_that_cannot_be_read_is_recorded(head, status, problem):
+    # Strangers' requests are recorded at once on a node where there were none before.
+    server = Server(lowers_rails=False)
+    try:
+        api = server.start().api
+        with socket.create_connection(("127.0.0.1", server.port)) as connection:
+            connection.sendall(head)
+            answer = connection.recv(4096)
+        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        record = found(api, lambda one: one.get("status") == status and "operation" not in one)
+        assert (record["outcome"], record["problem"], record["address"]) == ("refused", problem, "127.0.0.1")
+        assert record["first_request_id"].encode() in answer and "actor" not in record
+    finally:
+        server.destroy()
+
+
+def test_a_read_only_node_has_its_requests_recorded_by_another_one(own_server, admin):
+    login = "audit_reader"
+    own_server.sql(f"CREATE ROLE {login} LOGIN; GRANT pinledger_reader TO {login}")
+    database = own_server.connection_string.replace("user=pinledger_dev", f"user={login}")
+    node, reader = start_node(own_server, "audit reader", "--read-only", database=database)
+    try:
+        name = "reads elsewhere"
+        auditor = API(reader.port, admin.holding("auditor", name=name).token)
+        deadline = time.monotonic() + unhurried(30)
+        while auditor.get("/v1/history").status == 401 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        record = found(admin, lambda one: one.get("operation") == "listHistory" and one.get("actor", {}).get("name") == name)
+        assert record["outcome"] == "read"
+        [event] = [one for one in admin.history(stream="audit") if record in one["data"]["records"]]
+        assert event["data"]["node"].endswith(" (read-only)")
+        # What a login of such a node writes there that is no record stops nothing.
+        own_server.sql(f"SET ROLE {login}; SELECT pinledger.deposit_audit('forged', 'x y', 0)")
+        assert auditor.post("/v1/apps", {"app": "com.example.audit.elsewhere"}).status in (403, 503)
+        found(admin, lambda one: one.get("operation") == "createApp" and one.get("actor", {}).get("name") == name)
+        assert "audit_deposit_unreadable" in own_server.log.read_text()
+        assert own_server.sql("SELECT count(*) FROM pinledger.audit_deposit") == "0"
+    finally:
+        node.stop()

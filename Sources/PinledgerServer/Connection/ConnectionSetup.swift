@@ -1,3 +1,4 @@
+import Addresses
 import HTTPTypes
 import HummingbirdCore
 import HummingbirdHTTP2
@@ -7,6 +8,9 @@ import NIOHTTP1
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOSSL
+import PinWire
+import Pinning
+import Probing
 
 /// What every connection of a listener is made of: TLS where there is a certificate, the fast path, and behind it
 /// HTTP/1.1 or HTTP/2 when they are needed.
@@ -31,6 +35,8 @@ struct ConnectionSetup: HTTPChannelHandler {
     let certificate: ServerCertificate?
     let content: Server.Listener.Content
     let places: ConnectionPlaces
+    private let auditCounter: AuditCounter
+    private let clock: @Sendable () -> Timestamp
     private let log: LimitedLog
     private let http2: HTTP2Channel
     /// The same for connections on trial: nothing is answered before the router.
@@ -39,7 +45,8 @@ struct ConnectionSetup: HTTPChannelHandler {
     init(
         responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: EventLoopStates,
         limits: Server.Limits, certificate: ServerCertificate?, content: Server.Listener.Content,
-        places: ConnectionPlaces, log: LimitedLog
+        places: ConnectionPlaces, auditCounter: AuditCounter, clock: @escaping @Sendable () -> Timestamp,
+        log: LimitedLog
     ) {
         self.responder = responder
         self.answers = answers
@@ -48,6 +55,8 @@ struct ConnectionSetup: HTTPChannelHandler {
         self.certificate = certificate
         self.content = content
         self.places = places
+        self.auditCounter = auditCounter
+        self.clock = clock
         self.log = log
         let bodyLimit = TimeAmount.seconds(Int64(limits.bodySeconds))
         let writeLimit = TimeAmount.seconds(Int64(limits.writeSeconds))
@@ -144,6 +153,17 @@ struct ConnectionSetup: HTTPChannelHandler {
     private static let headerFieldSize = 8 * 1024
     private static let headerListSize = 16 * 1024
     private static let headerFieldCount = 64
+
+    /// Counts a request that was refused before anything else saw it, as the ledger is to know of those on operators' listeners. Who sent
+    /// it is the other end of the connection: what the request says of that is not to be trusted.
+    func audit(_ problem: Problem, _ requestID: String, _ peer: SocketAddress?) {
+        guard self.content != .client, let address = peer.flatMap({ IPAddress($0) }) else { return }
+        self.auditCounter.note(
+            AuditRecord(
+                actor: nil, address: address.plain, proxy: nil, operation: nil, app: nil, outcome: .refused,
+                status: problem.type.entry.status.code, problem: problem.type.rawValue, time: self.clock(),
+                requestID: requestID))
+    }
 
     /// Adds HTTP/2 to a connection.
     func addHTTP2(to channel: any Channel, isOnTrial: Bool) -> EventLoopFuture<Exchange> {

@@ -23,6 +23,8 @@ final class HTTP1Rules: ChannelDuplexHandler {
     }
 
     private let front: any ConnectionFront
+    /// Called with each request that is refused here.
+    private let onRefusal: (Problem, _ requestID: String, _ peer: SocketAddress?) -> Void
     private var input = Input.open
     /// Requests that were passed on and are not answered to the end.
     private(set) var outstanding = 0
@@ -39,8 +41,12 @@ final class HTTP1Rules: ChannelDuplexHandler {
     /// The last answer has gone out.
     private var isFinished = false
 
-    init(front: any ConnectionFront) {
+    init(
+        front: any ConnectionFront,
+        onRefusal: @escaping (Problem, _ requestID: String, _ peer: SocketAddress?) -> Void
+    ) {
         self.front = front
+        self.onRefusal = onRefusal
     }
 
     // MARK: Requests
@@ -155,6 +161,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
     private func writeRefusal(_ context: ChannelHandlerContext) {
         guard let refusal = self.refusal else { return self.finish(context) }
         let requestID = "\(RequestID())"
+        self.onRefusal(refusal, requestID, context.remoteAddress)
         var (response, body) = refusal.parts(requestID: requestID)
         response.headerFields[.requestID] = requestID
         response.headerFields[.contentTypeOptions] = "nosniff"

@@ -225,7 +225,7 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
     private func callDecoder(with buffer: ByteBuffer, _ context: ChannelHandlerContext) {
         self.content = .messages
         self.phase = .reading(since: self.share.now)
-        let rules = HTTP1Rules(front: self)
+        let rules = HTTP1Rules(front: self, onRefusal: self.setup.audit)
         self.rules = rules
         do {
             self.upgrade(to: .http1(try self.setup.addHTTP1(to: context.channel, rules, isOnTrial: self.isOnTrial)))

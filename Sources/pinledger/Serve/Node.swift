@@ -119,6 +119,8 @@ struct Node {
                 ReactionWorker(services: services, commands: commands).run,
             ]
             for work in workers { begin(work) }
+        } else {
+            begin(AuditDepositor(services: services, node: Self.name).run)
         }
         if let writer, let client = services.webhooks.client {
             let sender = WebhookSender(
