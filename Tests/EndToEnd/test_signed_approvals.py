@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -158,7 +159,7 @@ def test_a_key_belongs_to_one_person(admin, people, keys):
 def test_the_command_signs_with_a_file(admin, people, keys, change):
     bob, id = people["bob"], change["change_id"]
     wrong = command(admin, bob, "change", "approve", id, "--content", "0" * 64, "--key-file", str(keys["bob"].file), status=6)
-    assert "is" in wrong.stderr
+    assert f"the change's content is {change['content_sha256']}, not {'0' * 64}" in wrong.stderr
     command(admin, bob, "change", "approve", id, "--content", change["content_sha256"], "--key-file", str(keys["bob"].file))
     assert "approved, signed" in command(admin, bob, "change", "show", id).stdout
 
@@ -172,9 +173,11 @@ def test_the_command_signs_by_agent(admin, people, keys, change):
     socket = str(keys["home"] / f"agent-{id}")
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
     try:
-        while not os.path.exists(socket):
-            assert agent.poll() is None
         known = {"SSH_AUTH_SOCK": socket}
+        # It says 1 where it has no keys, and 2 where it does not answer yet.
+        while subprocess.run(["ssh-add", "-l"], env=os.environ | known, capture_output=True).returncode == 2:
+            assert agent.poll() is None
+            time.sleep(0.02)
         empty = command(admin, bob, "change", "approve", id, "--content", digest, "--ssh-agent", status=1, **known)
         assert "none of your approval keys" in empty.stderr
         (ask := keys["home"] / "ask").write_text("#!/bin/sh\necho secret word\n")

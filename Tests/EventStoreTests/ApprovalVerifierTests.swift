@@ -14,7 +14,9 @@ import Testing
         return ApprovalSignature(kid: "k\(number)", bytes: [number] + statement)
     }
 
-    private static let verifier = ApprovalVerifier { signature, statement, publicKey in
+    private static let verifier = ApprovalVerifier {
+        $0.first.map { "k\($0)" }
+    } _: { signature, statement, publicKey in
         signature.bytes == publicKey.prefix(1) + statement
     }
 
@@ -44,6 +46,15 @@ import Testing
             "signed with a removed key",
             [added(1), .access(.approvalKeyRemoved(kid: "k1", principal: "prn_1")), approved(signature(1))],
             "the approval of chg_1 is signed with a key that prn_1 does not have"
+        ),
+        (
+            "with a key under the name of another one",
+            [
+                added(1),
+                .access(
+                    .approvalKeyAdded(
+                        ApprovalKey(kid: "k1", publicKey: [UInt8](repeating: 9, count: 32)), principal: "prn_1")),
+            ], "the approval key k1 of prn_1 has the name of another key"
         ),
         (
             "signed for another change", [added(1), approved(signature(1, of: "chg_2"))],

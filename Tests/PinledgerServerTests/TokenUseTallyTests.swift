@@ -21,6 +21,8 @@ import Testing
         for number in 0..<(TokenUseTally.limit + 10) { tally.note("tok_\(number)", from: home) }
         let taken = tally.take()
         #expect(taken.count == TokenUseTally.limit)
+        for number in 0..<200 { tally.note("tok_1", from: try self.network("10.0.\(number).1")) }
+        #expect(tally.take().count == TokenUseTally.tokenLimit)
         tally.note("tok_new", from: home)
         tally.putBack(taken)
         #expect(tally.take().count == TokenUseTally.limit)

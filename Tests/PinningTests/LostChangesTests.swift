@@ -108,6 +108,8 @@ import Testing
                 at: noon)
             #expect(lost.repetitions.map(\.command) == commands && lost.revivals.isEmpty != isNamed)
         }
+        let twice: [(StreamID, Event)] = [0, 90_000].map { (.access, .access(.tokenIssued(Self.rotated(after: $0)))) }
+        #expect(try self.commands(twice) == [.access(.revokeToken(id: "tok_1"))])
     }
 
     @Test func `nothing is repeated that is over, unknown, or done`() throws {

@@ -56,6 +56,7 @@ import Testing
         #expect(world.refusal(of: self.apply, as: .ada) == nil)
         try world.record(.access(.addApprovalKey(Self.key(1), principal: "prn_bob")))
         #expect(world.refusal(of: self.apply, as: .ada) != nil)
+        #expect(world.refusal(of: try self.approve(world), as: .bob) == .approvalUnsigned("chg_1"))
         // It is given again, with a signature.
         try world.act(try self.approve(world, signedWith: 1), as: .bob)
         #expect(world.state.changes["chg_1"]?.approvals.count == 1)
@@ -94,6 +95,26 @@ import Testing
             #expect(world.refusal(add, as: ChangeWorld.Party.root.actor) == nil)
             let program = Command.access(.addApprovalKey(Self.key(1), principal: "prn_pipeline"))
             #expect(world.refusal(program, as: ChangeWorld.Party.root.actor) == .approverNotPerson)
+        }
+    }
+
+    @Test func `the last key of a person is removed with the approvals that giving access needs`() throws {
+        var rule = ChangeWorld.rule
+        rule.permissions = [.manageAccess]
+        rule.apps = [.all]
+        var world = try ChangeWorld(rules: [])
+        for number in [UInt8(1), 2] {
+            try world.record(.access(.addApprovalKey(Self.key(number), principal: "prn_bob")))
+        }
+        try world.record(.access(.setApprovalRule(rule)))
+        let root = ChangeWorld.Party.root.actor
+        func remove(_ number: UInt8) -> Command { .access(.removeApprovalKey(kid: "k\(number)", principal: "prn_bob")) }
+        #expect(world.refusal(.access(.addApprovalKey(Self.key(3), principal: "prn_bob")), as: root) != nil)
+        #expect(world.refusal(remove(1), as: root) == nil)
+        try world.record(remove(1), as: root)
+        guard case .approvalRequired = world.refusal(remove(2), as: root) else {
+            Issue.record("the last key is taken by one person")
+            return
         }
     }
 

@@ -1,16 +1,28 @@
+import PinWire
 package import Pinning
 
 /// Verifies approvers' signatures: who holds the database, or runs the server, has none of their keys.
 package struct ApprovalVerifier: Sendable {
+    /// The RFC 7638 thumbprint of a public key; nil for what is none.
+    private let thumbprint: @Sendable (_ publicKey: [UInt8]) -> String?
     private let verify: @Sendable (ApprovalSignature, _ statement: [UInt8], _ publicKey: [UInt8]) -> Bool
 
     /// - Parameter verify: Whether a signature is that of a public key, 32 bytes, over a statement.
     package init(
+        thumbprint: @escaping @Sendable (_ publicKey: [UInt8]) -> String?,
         _ verify: @escaping @Sendable (ApprovalSignature, _ statement: [UInt8], _ publicKey: [UInt8]) -> Bool
-    ) { self.verify = verify }
+    ) {
+        self.thumbprint = thumbprint
+        self.verify = verify
+    }
 
-    /// What is wrong with an event, in the state before it; nil where it is no approval, or a right one.
+    /// What is wrong with an event, in the state before it; nil where it is neither an approval nor an approval key, or a right one.
     func defect(of event: Event, in state: LedgerState) -> String? {
+        if case .access(.approvalKeyAdded(let key, let person)) = event {
+            return self.thumbprint(key.publicKey) == key.kid
+                ? nil
+                : "the approval key \(String(shown: key.kid.utf8)) of \(String(shown: person.utf8)) has the name of another key"
+        }
         guard case .changes(.approved(let id, let approver, let digest, let signature)) = event else { return nil }
         let person = approver.principalID ?? ""
         let keys = state.access.principals[person]?.approvalKeys ?? [:]

@@ -26,7 +26,7 @@ package enum SSHPrivateKey {
     /// The most bytes that are read.
     package static let maximumSize = 16 << 10
 
-    /// - Parameter text: The file's content, in memory that the caller wipes.
+    /// - Parameter text: The file's content. It stays in memory as long as the caller has it.
     package static func read(_ text: [UInt8]) throws(Failure) -> Ed25519PrivateKey {
         guard text.count <= Self.maximumSize else { throw .notOpenSSH }
         let lines = text.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }

@@ -10,27 +10,34 @@ package final class TokenUseTally: Sendable {
         var network: ClientNetwork
     }
 
-    /// The most that wait; what comes beyond is left out.
-    static let limit = 20_000
+    /// The most that wait, and the most of one token; what comes beyond is left out.
+    static let (limit, tokenLimit) = (20_000, 60)
 
-    private let uses = Mutex<Set<Use>>([])
+    private struct Content {
+        var uses: Set<Use> = []
+        var counts: [String: Int] = [:]
+    }
+
+    private let content = Mutex(Content())
 
     init() {}
 
     /// Notes that a token was accepted.
     func note(_ token: String, from network: ClientNetwork) {
         let use = Use(token: token, network: network)
-        self.uses.withLock { uses in
-            guard uses.count < Self.limit || uses.contains(use) else { return }
-            uses.insert(use)
+        self.content.withLock { content in
+            guard content.uses.count < Self.limit, content.counts[token, default: 0] < Self.tokenLimit,
+                content.uses.insert(use).inserted
+            else { return }
+            content.counts[token, default: 0] += 1
         }
     }
 
     /// Takes out what waits.
     func take() -> Set<Use> {
-        self.uses.withLock { uses in
-            defer { uses = [] }
-            return uses
+        self.content.withLock { content in
+            defer { content = Content() }
+            return content.uses
         }
     }
 

@@ -65,10 +65,7 @@ extension AccessEvent {
             .access(.grantRevoked(id: $0, principal: $1))
         }
         static let approvalKeyAdded = EventDeclaration(
-            "ApprovalKeyAdded", .access, kid, principalID,
-            EventField(
-                "public_key",
-                .publicKey)
+            "ApprovalKeyAdded", .access, kid, principalID, EventField("public_key", .publicKey)
         ) { .access(.approvalKeyAdded(ApprovalKey(kid: $0, publicKey: $2), principal: $1)) }
         static let approvalKeyRemoved = EventDeclaration("ApprovalKeyRemoved", .access, kid, principalID) {
             .access(.approvalKeyRemoved(kid: $0, principal: $1))

@@ -54,12 +54,15 @@ extension LedgerState {
         to uses: [TokenUse], at now: Timestamp, showing isShown: (AccessToken) -> Bool
     ) -> [AttentionItem] {
         Dictionary(grouping: uses, by: \.token).compactMap { id, uses in
-            guard let token = self.access.tokens[id], token.isValid(at: now), token.terms?.networks.isEmpty ?? true,
-                isShown(token)
-            else { return nil }
+            guard let token = self.access.tokens[id], token.isWatched(at: now), isShown(token) else { return nil }
             let new = TokenUse.fromNewNetworks(uses, at: now)
             return new.first.map { self.attention(to: token, usedFrom: new, last: $0) }
         }
+    }
+
+    /// The ids of the tokens whose uses may need attention.
+    package func tokensToWatch(at now: Timestamp, showing isShown: (AccessToken) -> Bool) -> [String] {
+        self.access.tokens.values.filter { $0.isWatched(at: now) && isShown($0) }.map(\.id)
     }
 
     private func attention(to token: AccessToken, usedFrom new: [TokenUse], last: TokenUse) -> AttentionItem {
@@ -76,5 +79,12 @@ extension LedgerState {
         item.token = token.id
         item.date = last.firstAt
         return item
+    }
+}
+
+extension AccessToken {
+    /// Whether it is news that it is used from a new network: it is valid, no session, and bound to no networks.
+    fileprivate func isWatched(at now: Timestamp) -> Bool {
+        self.isValid(at: now) && self.kind != .session && self.kind != .code && self.terms?.networks.isEmpty ?? true
     }
 }

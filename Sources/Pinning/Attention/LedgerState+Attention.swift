@@ -24,7 +24,9 @@ extension LedgerState {
         }
         add(self.fleetAttention(in: context))
         if isWhole { add(self.installationAttention(in: context)) }
-        add(self.attention(to: tokenUses, at: context.now, showing: isTokenShown))
+        add(
+            self.attention(to: tokenUses, at: context.now, showing: isTokenShown)
+                .filter { only == nil || $0.app == nil || $0.app == only })
         if let only {
             if let app = self.apps[only] { add(self.attention(of: app, in: context)) }
         } else {

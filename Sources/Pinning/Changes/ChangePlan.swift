@@ -1,4 +1,4 @@
-import PinWire
+package import PinWire
 
 /// The effect of one command of a change: the events of its stream, and the state after them.
 package struct ChangeEffect: Hashable, Sendable {
@@ -23,11 +23,14 @@ package struct ChangePlan: Sendable {
 
     /// The hash of the events, 32 bytes: SHA-256 of canonical JSON. Neither the versions of their streams nor what belongs to
     /// the moment of decision is in it, so that it stays the same as long as the same things happen.
-    package var digest: [UInt8] {
-        let events = self.events.map { stream, event -> JSON in
-            ["stream": .string(stream.text), "type": .string(event.type), "data": event.planned]
-        }
-        return sha256(JSON.array(events).canonicalBytes)
+    package var digest: [UInt8] { sha256(self.json.canonicalBytes) }
+
+    /// The events, as far as the commands and the state decide them: what ``digest`` is the hash of.
+    package var json: JSON {
+        .array(
+            self.events.map { stream, event in
+                ["stream": .string(stream.text), "type": .string(event.type), "data": event.planned]
+            })
     }
 }
 

@@ -70,7 +70,11 @@ extension DecisionContext {
                 PermissionUse(.manageAccess, .everywhere),
                 PermissionUse(.manageAccess, .apps(grants.flatMap(\.apps))),
             ]
-        case .revokeToken, .revokeGrant, .removeRole, .removeApprovalKey, .addPrincipal, .renamePrincipal,
+        case .removeApprovalKey(_, let id):
+            // Without a key, the person's token alone approves.
+            let isLast = access.principals[id].map { $0.approvalKeys.count <= 1 } ?? false
+            return isLast ? [PermissionUse(.manageAccess, .everywhere)] : []
+        case .revokeToken, .revokeGrant, .removeRole, .addPrincipal, .renamePrincipal,
             .suspendPrincipal, .setFreeze:
             return []
         }

@@ -38,7 +38,10 @@ extension LedgerState {
         let person = try self.person(actor)
         guard !change.isContributor(actor) else { throw .approvalOfOwnChange(id) }
         guard digest == change.contentDigest else { throw .changeContentStale(id) }
+        let keys = self.access.principals[person]?.approvalKeys ?? [:]
+        // One that does not count any more is given again.
         if let given = change.approvals.first(where: { $0.approver.isSameParty(as: actor) }),
+            given.signature.map({ keys[$0.kid] != nil }) ?? keys.isEmpty,
             signature == nil || given.signature?.kid == signature?.kid
         {
             return self.decision([], at: context.now)
@@ -46,7 +49,6 @@ extension LedgerState {
         let plan = try self.plan(of: change, in: context)
         try self.checkKnown(change.contributors, plan)
         let needs = self.access.needs(of: plan.uses)
-        let keys = self.access.principals[person]?.approvalKeys ?? [:]
         if let signature {
             guard keys[signature.kid] != nil else { throw .approvalKeyUnknown(signature.kid) }
         } else if !keys.isEmpty {

@@ -46,6 +46,11 @@ package struct LostChanges: Hashable, Sendable {
         var order: [Subject] = []
         for entry in lost {
             guard let subject = Self.subject(of: entry) else { continue }
+            // The replacement that ends a token first counts.
+            if let known = last[subject].flatMap(Self.replacedEnd), let end = Self.replacedEnd(of: entry), known <= end
+            {
+                continue
+            }
             if last.updateValue(entry, forKey: subject) != nil { order.removeAll { $0 == subject } }
             order.append(subject)
         }
@@ -57,6 +62,12 @@ package struct LostChanges: Hashable, Sendable {
             case .revived: self.revivals.append(entry)
             }
         }
+    }
+
+    /// When a token ends that the entry's token replaces; nil for other entries.
+    private static func replacedEnd(of entry: Entry) -> Timestamp? {
+        guard case .access(.tokenIssued(let token)) = entry.event, let replaced = token.replaced else { return nil }
+        return entry.time.adding(seconds: replaced.overlap)
     }
 
     private static func subject(of entry: Entry) -> Subject? {

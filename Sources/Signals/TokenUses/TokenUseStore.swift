@@ -23,10 +23,11 @@ package struct TokenUseStore: Sendable {
             [.textArray(uses.map(\.token)), .textArray(uses.map(\.network.description))])
     }
 
-    /// When each token was used last, to the minute.
-    package func lastUses() async throws -> [String: Timestamp] {
+    /// When tokens were used last, to the minute.
+    package func lastUses(of tokens: [String]) async throws -> [String: Timestamp] {
         let rows = try await self.pool.read(
-            "SELECT token_id, max(last_at) FROM pinledger.token_use GROUP BY token_id")
+            "SELECT token_id, max(last_at) FROM pinledger.token_use WHERE token_id = ANY ($1) GROUP BY token_id",
+            [.textArray(tokens)])
         var last: [String: Timestamp] = [:]
         for row in rows { last[try row.text(0)] = Timestamp(microseconds: try row.timestamp(1)) }
         return last
@@ -42,14 +43,19 @@ package struct TokenUseStore: Sendable {
         ).map(TokenUse.init)
     }
 
-    /// All uses of the tokens that were used from a new network lately.
-    package func recentUses() async throws -> [TokenUse] {
+    /// All uses of those tokens that were used from a new network lately.
+    package func recentUses(of tokens: [String]) async throws -> [TokenUse] {
         try await self.pool.read(
             """
             SELECT token_id, network::text, first_at, last_at FROM pinledger.token_use
-             WHERE token_id IN (SELECT token_id FROM pinledger.token_use WHERE first_at > now() - interval '7 days')
+             WHERE token_id IN (
+                SELECT token_id FROM pinledger.token_use
+                 WHERE first_at > now() - interval '7 days' AND token_id = ANY ($1)
+                INTERSECT
+                SELECT token_id FROM pinledger.token_use
+                 WHERE first_at <= now() - interval '1 day' AND token_id = ANY ($1))
              ORDER BY token_id, first_at LIMIT \(Self.recentLimit)
-            """
+            """, [.textArray(tokens)]
         ).map(TokenUse.init)
     }
 }

@@ -11,7 +11,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
 
             It lists principals with what they hold themselves and by the rules of their last sign-in, sign-in rules, and tokens \
             on their own. It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
-            principals without a valid token, tokens that end soon or were not used for 30 days, tokens that may do everything because they are from \
+            principals without a valid token, tokens that end soon, tokens of which no use is known for 30 days, tokens that may do everything because they are from \
             before there were roles, and when each last changed something (as far as you may read the history).
 
             With a moment of the past it lists who could do what then, without uses and changes since. That takes access.read on everything.
@@ -163,7 +163,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
             notes.append("\(ending.count) token\(ending.count == 1 ? "" : "s") end\(ending.count == 1 ? "s" : "") soon")
         }
         if !unused.isEmpty {
-            notes.append("\(unused.count) token\(unused.count == 1 ? "" : "s") not used for 30 days")
+            notes.append("\(unused.count) token\(unused.count == 1 ? "" : "s") without a known use for 30 days")
         }
         return notes
     }

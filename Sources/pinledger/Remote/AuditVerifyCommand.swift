@@ -156,7 +156,9 @@ struct AuditVerifyCommand: AsyncParsableCommand {
 
 extension ApprovalVerifier {
     /// Verifies signatures in OpenSSH's format.
-    static let signatures = ApprovalVerifier { signature, statement, publicKey in
+    static let signatures = ApprovalVerifier {
+        Ed25519PublicKey($0)?.keyID
+    } _: { signature, statement, publicKey in
         guard let parsed = try? SSHSignature(signature.bytes) else { return false }
         return parsed.publicKey.bytes == publicKey && parsed.verifies(statement, namespace: ApprovalSignature.namespace)
     }

@@ -5,7 +5,7 @@ import PinWire
 import Pinning
 
 /// Approves a proposed change, with the approver's own signature where they have a key.
-struct ChangeApproveCommand: AsyncParsableCommand {
+struct ChangeApproveCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "approve", abstract: "Approve a change as it is now.",
         discussion: """
@@ -53,10 +53,11 @@ struct ChangeApproveCommand: AsyncParsableCommand {
                         "the change's content is \(Hex.encode(digest)), not \(content)",
                         advice: "Look at it again with `pinledger change show \(self.id)`.", status: .conflict)
                 }
-            } else if !self.statement {
+            } else {
+                try Self.checkShown(change)
                 ChangeText.print(change) { Console.error($0) }
                 for line in try await ChangeText.effects(change, client) { Console.error(line) }
-                try Self.confirm()
+                if !self.statement { try Self.confirm() }
             }
             var members: [String: JSON] = ["content_sha256": .string(Hex.encode(digest))]
             if self.sshAgent || self.keyFile != nil || self.signature != nil || self.statement {
@@ -91,6 +92,22 @@ struct ChangeApproveCommand: AsyncParsableCommand {
                 advice: "Approve nothing. Ask who runs the server.", status: .notVerified)
         }
         return digest
+    }
+
+    /// Refuses a change whose shown events are not those of which its content has the hash.
+    private static func checkShown(_ change: JSON) throws {
+        guard let events = change["preview"]?["events"] else {
+            throw CommandFailure(
+                change["preview"]?["problem"]?.text("detail") ?? "the change is \(change.text("status"))",
+                status: .conflict)
+        }
+        guard Hex.decode(change.text("plan_sha256")) == sha256(events.canonicalBytes) else {
+            throw CommandFailure(
+                "the server shows other events than those of the change's content",
+                advice:
+                    "Approve nothing. If the change's base has moved, its author edits it; else ask who runs the server.",
+                status: .notVerified)
+        }
     }
 
     private func signature(of statement: [UInt8], _ me: JSON?) async throws -> String {

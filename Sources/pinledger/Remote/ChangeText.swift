@@ -50,6 +50,9 @@ enum ChangeText {
                 lines.append(
                     "\(app): \(json.text("moved")) of \(json.text("devices")) devices would get something else (population: \(json["population"]?.text("source") ?? "-"))."
                 )
+                if let rest = json["hosts_left_out"]?.integerValue, rest > 0 {
+                    lines.append("\(app): \(rest) hosts were not looked at.")
+                }
             }
             lines += try await Self.clientFindings(of: app, path, change: id, client).map { "\(app): \($0)" }
         }

@@ -3,8 +3,10 @@ import Pinning
 
 extension Access {
     /// Who could do what at a moment: principals, the tokens that were valid, roles and rules; each in the form of its own list.
-    func json(at time: Timestamp) -> JSON {
-        return [
+    ///
+    /// - Parameter withRules: Whether approval rules and freezes are shown to who asks.
+    func json(at time: Timestamp, withRules: Bool) -> JSON {
+        .members([
             "as_of": .string(time.rfc3339),
             "principals": .array(
                 self.principals.values.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }.map(\.json)),
@@ -12,13 +14,16 @@ extension Access {
                 self.tokens.values.filter { $0.isValid(at: time) && $0.kind != .calendar }
                     .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }.map(\.json)),
             "roles": .array(self.rolesInOrder),
-            "approval_rules": .array(self.approvalRules.values.sorted { $0.name < $1.name }.map(\.json)),
-            "freezes": .array(
-                self.freezes.values.filter { time < $0.until }.sorted { ($0.from, $0.id) < ($1.from, $1.id) }
-                    .map(\.json)),
+            "approval_rules": !withRules
+                ? nil : .array(self.approvalRules.values.sorted { $0.name < $1.name }.map(\.json)),
+            "freezes": !withRules
+                ? nil
+                : .array(
+                    self.freezes.values.filter { time < $0.until }.sorted { ($0.from, $0.id) < ($1.from, $1.id) }
+                        .map(\.json)),
             "identity_providers": .array(self.identityProviders.values.sorted { $0.name < $1.name }.map(\.json)),
             "sign_in_rules": .array(self.signInRules.values.sorted { $0.name < $1.name }.map(\.json)),
-        ]
+        ])
     }
 
     /// All roles: those of every installation, and then this one's own.

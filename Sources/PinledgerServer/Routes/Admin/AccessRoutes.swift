@@ -75,7 +75,9 @@ struct AccessRoutes: Sendable {
     private func access(_ exchange: Exchange) async throws -> Response {
         let moment = try await PastMoment(of: [.access], exchange, self.services)
         return .json(
-            moment.state.access.json(at: moment.time), headers: [.ledgerPosition: String(moment.position)])
+            moment.state.access.json(
+                at: moment.time, withRules: exchange.rights.allowsEverywhere(.readChanges)),
+            headers: [.ledgerPosition: String(moment.position)])
     }
 
     // MARK: Principals

@@ -59,7 +59,10 @@ struct CalendarRoutes: Sendable {
         let context = self.services.decisionContext
         let (rights, state) = (exchange.rights, self.services.ledger.view.state)
         // What else needs attention is said also while the database cannot be asked.
-        let uses = (try? await self.services.tokenUseStore.recentUses()) ?? []
+        let tokens = state.tokensToWatch(at: context.now) {
+            state.access.isVisible($0, to: exchange.actor, with: rights)
+        }
+        let uses = tokens.isEmpty ? [] : (try? await self.services.tokenUseStore.recentUses(of: tokens)) ?? []
         let list = state.attention(
             of: app, severity: severity, showing: rights.sees, isWhole: rights.allowsEverywhere(.readWebhooks),
             tokenUses: uses, showingToken: { state.access.isVisible($0, to: exchange.actor, with: rights) }, in: context

@@ -27,10 +27,7 @@ struct ChangePreview: Sendable {
             plan = try self.state.plan(of: self.change, in: self.services.environment.context(at: now))
         } catch { return ["ready": false, "problem": Self.json(of: Problem(error))] }
         var members: [String: JSON] = [:]
-        members["events"] = .array(
-            plan.events.map { stream, event in
-                ["stream": .string(stream.text), "type": .string(event.type), "data": event.data]
-            })
+        members["events"] = plan.json
         members["guard_rail_findings"] = .array(plan.findings.map(\.json))
         let after = self.state.after(plan)
         var streams: [StreamID] = []

@@ -59,7 +59,9 @@ struct SimulateRoutes: Sendable {
         }
         let population = try await self.population(question, of: id)
         let (hosts, leftOut) =
-            question.hosts.map { ($0, 0) } ?? app.sampleNames(first: question.changed, atMost: Question.hostLimit)
+            question.hosts.map { ($0, 0) }
+            ?? app.sampleNames(
+                first: question.changed + Self.hosts(of: rehearsal.events), atMost: Question.hostLimit)
         guard hosts.count * question.sample <= Simulation.decisionLimit else {
             throw Problem(
                 JSONDefect(
@@ -96,6 +98,17 @@ struct SimulateRoutes: Sendable {
                 "guard_rail_findings": .array(rehearsal.findings.map(\.json)),
             ])
         )
+    }
+
+    /// The hosts that events are about.
+    private static func hosts(of events: [Event]) -> [HostPattern] {
+        var hosts: [HostPattern] = []
+        for event in events {
+            guard let host = event.data["host"]?.stringValue.flatMap({ try? HostPattern($0) }), !hosts.contains(host)
+            else { continue }
+            hosts.append(host)
+        }
+        return hosts
     }
 
     private func context(_ now: Timestamp, of exchange: Exchange) throws -> DecisionContext {

@@ -76,7 +76,7 @@ struct TokenRoutes: Sendable {
                 && access.isVisible(token, to: exchange.actor, with: exchange.rights)
         }.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
         // Which tokens there are is said also while the database cannot be asked.
-        let used = (try? await self.services.tokenUseStore.lastUses()) ?? [:]
+        let used = (try? await self.services.tokenUseStore.lastUses(of: tokens.map(\.id))) ?? [:]
         return .json(
             ["tokens": .array(tokens.map { $0.json(lastUsedAt: used[$0.id]) })],
             headers: [.eTag: self.services.tag(of: access.version)])
