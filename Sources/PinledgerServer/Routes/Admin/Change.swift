@@ -89,7 +89,7 @@ struct CommandExecutor: Sendable {
 
     /// The query parameters of every command that can be part of a proposed change.
     static let query = ["dry_run", "plan_hash"] + Self.proposalQuery
-    /// Those of commands that draw a new id or secret for every request: no two plans are the same.
+    /// The same for commands that make a new id or secret for each request, so that no two plans are the same.
     static let drawingQuery = ["dry_run"] + Self.proposalQuery
     /// And those of commands without a body.
     static let bodilessQuery = ["dry_run", "plan_hash", "reason", "force"] + Self.proposalQuery

@@ -4,7 +4,7 @@ import Pinning
 
 /// Some streams as they were at a moment of the ledger that a request names, by a position or a time; the present where it names none.
 struct PastMoment: Sendable {
-    /// What the streams say, such as that of an app with what holds for every app; for a past moment, nothing else of the ledger.
+    /// The state that the streams make, such as an app's and the fleet's. A past moment has nothing else of the ledger.
     var state: LedgerState
     /// The number of events before the moment.
     var position: Int64
