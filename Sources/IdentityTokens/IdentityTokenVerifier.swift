@@ -8,6 +8,8 @@ package struct VerifiedIdentity: Sendable {
     package let claims: IdentityClaims
     /// A name for people, without control characters.
     package let displayName: String
+    /// When the provider last had the person prove who they are (`auth_time`); nil where it does not say.
+    package let authenticatedAt: Timestamp?
     /// SHA-256 of what was signed: of all spellings of one token the same, also where a signature has several.
     package let digest: [UInt8]
 }
@@ -57,7 +59,7 @@ package struct IdentityTokenVerifier: Sendable {
         return VerifiedIdentity(
             provider: provider, identity: Identity(issuer: provider.issuer, subject: subject),
             claims: IdentityClaims(token.claims), displayName: Self.name(token.claims, or: subject),
-            digest: sha256(token.signed))
+            authenticatedAt: try Self.proofTime(token.claims, at: self.clock()), digest: sha256(token.signed))
     }
 
     private static func checkAudience(
@@ -95,6 +97,16 @@ package struct IdentityTokenVerifier: Sendable {
         guard let start = self.time(claims["nbf"]), start <= now.adding(seconds: self.leeway) else {
             throw .claim("nbf", "is ahead of this server's clock, or no time")
         }
+    }
+
+    private static func proofTime(
+        _ claims: [String: JSON], at now: Timestamp
+    ) throws(IdentityTokenFailure) -> Timestamp? {
+        guard let claim = claims["auth_time"] else { return nil }
+        guard let time = self.time(claim), time <= now.adding(seconds: self.leeway) else {
+            throw .claim("auth_time", "is ahead of this server's clock, or no time")
+        }
+        return time
     }
 
     /// A NumericDate (RFC 7519 section 2) in the years up to 9999.

@@ -19,7 +19,7 @@ from test_changes import Person
 ROOT = Path(__file__).parents[2]
 MINE, HOST = "com.example.families.mine", "mine.example.com"
 OTHERS, OTHER_HOST = "org.example.families.theirs", "theirs.example.org"
-SECRET = re.compile(r"pk_(adm|ci|tel|cal|cli|wrp|ses)_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY")
+SECRET = re.compile(r"pk_(adm|ci|tel|cal|cli|wrp|ses|web)_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY")
 # Streams do not end by themselves.
 STREAMS = {"streamEvents", "streamDocument"}
 OPERATIONS = [one for one in operations() if one[2]["operationId"] not in STREAMS]

@@ -16,7 +16,7 @@ import Testing
     @Test(arguments: TokenKind.allCases)
     func `a generated token is read back, whatever its kind`(kind: TokenKind) throws {
         let token = APIToken.generate(kind)
-        #expect(token.revealedText.wholeMatch(of: /pk_(adm|cal|ci|tel|cli|wrp|ses)_[0-9A-Za-z]{36}/) != nil)
+        #expect(token.revealedText.wholeMatch(of: /pk_(adm|cal|ci|tel|cli|wrp|ses|web)_[0-9A-Za-z]{36}/) != nil)
         let parsed = try APIToken(parsing: token.revealedText)
         #expect(parsed.kind == kind)
         #expect(parsed.matches(digest: token.digest))

@@ -82,6 +82,11 @@ let accessExamples: [String: Entry] = {
     session.terms?.kind = .session
     session.terms?.origin = SessionOrigin(
         identity: identity("248289761001"), rules: [RuleReference(name: roleName("developers"), revision: 4)])
+    var browser = newToken("tok_6", named: "Ada", digest: sha256([10]), until: end, nil, of: "prn_1")
+    browser.terms?.kind = .session
+    browser.terms?.origin = SessionOrigin(
+        identity: identity("248289761001"), rules: [RuleReference(name: roleName("developers"), revision: 4)],
+        authenticatedAt: noon, isForBrowser: true)
     var rotated = newToken("tok_5", digest: sha256([9]), until: end)
     rotated.replaced = TokenReplacement(token: "tok_1", overlap: 86_400)
     let events: [(String, AccessEvent)] = [
@@ -125,6 +130,7 @@ let accessExamples: [String: Entry] = {
             .approvalKeyAdded(ApprovalKey(kid: "kid-1", publicKey: sha256([3])), principal: "prn_1")
         ),
         ("ApprovalKeyRemoved", .approvalKeyRemoved(kid: "kid-1", principal: "prn_1")),
+        ("TokenIssued.browser", .tokenIssued(browser)),
     ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     let ada = Origin(actor: Actor(kind: .token, id: "tok_3", name: "Ada", principalID: "prn_1"))

@@ -192,7 +192,8 @@ struct RandomLedger {
             origin: self.flag()
                 ? nil
                 : SessionOrigin(
-                    identity: self.identity(), rules: [RuleReference(name: developers.name, revision: 3)]))
+                    identity: self.identity(), rules: [RuleReference(name: developers.name, revision: 3)],
+                    authenticatedAt: self.maybe(self.later()), isForBrowser: self.flag()))
     }
 
     private mutating func provider() -> IdentityProvider { self.flag() ? company : github }

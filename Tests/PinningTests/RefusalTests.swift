@@ -119,6 +119,7 @@ import Testing
         case .tooManyIdentities: .tooManyIdentities
         case .signInDenied: .signInDenied
         case .identityTokenUsed: .identityTokenUsed
+        case .proofNotRecent: .proofNotRecent
         case .webhookExists: .webhookExists
         case .webhookUnknown: .webhookUnknown
         case .tooManyWebhooks: .tooManyWebhooks
@@ -171,7 +172,7 @@ import Testing
             identityProviderInUse,
             tooManyIdentityProviders
         case signInRuleUnknown, signInRuleTooOpen, tooManySignInRules, identityUnknown, identityTaken
-        case tooManyIdentities, signInDenied, identityTokenUsed
+        case tooManyIdentities, signInDenied, identityTokenUsed, proofNotRecent
         case webhookExists, webhookUnknown, tooManyWebhooks
         case epochNotAhead, raiseOutOfRange, featureLevelPassed, featureLevelUnknown, featureLevelTooLow
         case logOpen, logNotOpen, logKeyLast, tooManyLogKeys
@@ -287,6 +288,7 @@ import Testing
                     of: .access(.identity(command)), after: commands.map { .access($0) }, in: context()), "\(command)")
             seen.insert(self.name(refusal))
         }
+        if let refusal = try RecentProofTests.refusal() { seen.insert(self.name(refusal)) }
         for refusal in try ChangeWorld.refusals() { seen.insert(self.name(refusal)) }
         for (_, _, refusal) in AccessDecisionTests.tooWide { seen.insert(self.name(refusal)) }
         // Of all events, none needs a higher level than the first: here the ledger is at an even lower one.

@@ -14,8 +14,10 @@ package enum TokenKind: String, CaseIterable, Hashable, Sendable {
     case wrapping = "wrp"
     /// In the address of an app's calendar feed, for nothing else.
     case calendar = "cal"
-    /// A console session's.
+    /// A session's.
     case session = "ses"
+    /// A session's in a browser, which sends it as a cookie, and in no other way.
+    case browser = "web"
 }
 
 /// A bearer token: `pk_<kind>_<30 base62 characters><6 base62 characters of checksum>`.

@@ -222,7 +222,7 @@ extension Problem {
         case .issuerTaken, .identityUnlinked, .identityProviderUnknown, .identityProviderFixed, .identityProviderInUse,
             .tooManyIdentityProviders,
             .signInRuleUnknown, .signInRuleTooOpen, .tooManySignInRules, .identityUnknown, .identityTaken,
-            .tooManyIdentities, .signInDenied, .identityTokenUsed, .codeInvalid:
+            .tooManyIdentities, .signInDenied, .identityTokenUsed, .proofNotRecent, .codeInvalid:
             self.init(signIn: refusal)
         case .webhookExists(let id): self.init(.webhookExists, "The webhook \(id) already exists.")
         case .webhookUnknown(let id): self.init(.webhookUnknown, "The webhook \(id) does not exist.")

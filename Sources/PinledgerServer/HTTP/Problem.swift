@@ -13,6 +13,8 @@ struct Problem: Error, Sendable {
     /// Further members.
     var members: [String: JSON] = [:]
     var headers = HTTPFields()
+    /// The parameters of the challenge of status 401; nil for the usual ones.
+    var challenge: String?
 
     init(_ type: ProblemType, _ detail: String, errors: [JSONDefect] = []) {
         self.type = type
@@ -56,7 +58,8 @@ struct Problem: Error, Sendable {
             headers[.wwwAuthenticate] = "Pinledger-Signature realm=\"reports\""
         } else if status == .unauthorized {
             // RFC 6750 section 3.1: no error code where the request came without a token.
-            let error = self.type == .tokenMissing ? "" : ", error=\"invalid_token\""
+            let usual = self.type == .tokenMissing ? nil : "error=\"invalid_token\""
+            let error = (self.challenge ?? usual).map { ", \($0)" } ?? ""
             // The route's other schemes come before it; some programs read only the first challenge.
             let other = headers[.wwwAuthenticate].map { "\($0), " } ?? ""
             headers[.wwwAuthenticate] = "\(other)Bearer realm=\"pinledger\"\(error)"

@@ -26,6 +26,9 @@ enum ProblemType: String, CaseIterable, Sendable {
     case grantTooWide = "grant_too_wide"
     case identityTokenInvalid = "identity_token_invalid"
     case identityTokenUsed = "identity_token_used"
+    case proofNotRecent = "proof_not_recent"
+    case crossOriginRequest = "cross_origin_request"
+    case notASession = "not_a_session"
     case codeInvalid = "code_invalid"
     case signInDenied = "sign_in_denied"
     case identityUnlinked = "identity_unlinked"
@@ -521,6 +524,21 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "The identity token was used already",
                 "Get a new identity token: each gives one session. Where a job has only one, sign in once and keep the session's token for the whole job."
+            )
+        case .proofNotRecent:
+            (
+                .unauthorized, "This needs you to prove again who you are",
+                "Sign in again at the provider (with `max_age`, so that it asks you and says when it did), and exchange the new identity token. Nothing else of your session is lost."
+            )
+        case .notASession:
+            (
+                .conflict, "The token is not a session's",
+                "Only what a sign-in gave ends by a sign-out. End another token with `pinledger token revoke ID`."
+            )
+        case .crossOriginRequest:
+            (
+                .forbidden, "A page of another origin asks with your session",
+                "If you wrote the page, serve it from this server's own origin. If you did not, the page tries to act in your name: close it, and sign out."
             )
         case .codeInvalid:
             (

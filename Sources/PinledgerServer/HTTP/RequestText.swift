@@ -17,8 +17,9 @@ enum RequestText {
     private static func mustStay(_ name: String) -> Bool {
         [
             "authorization", "connection", "content-encoding", "content-length", "content-type", "idempotency-key",
-            "if-match", "keep-alive", "pinledger-signature", "proxy-connection", "te", "trailer", "transfer-encoding",
-            "upgrade",
+            "if-match", "keep-alive", "origin", "pinledger-signature", "proxy-connection", "sec-fetch-site", "te",
+            "trailer",
+            "transfer-encoding", "upgrade",
         ].contains(name.lowercased())
     }
 

@@ -18,7 +18,7 @@ extension LedgerState {
                 [
                     .created(
                         id: id, author: actor, content, expiresAt: end, status: isDraft ? .draft : .proposed)
-                ], findings: plan.findings, at: context.now)
+                ], plan, timed: isDraft ? nil : content.notBefore, at: context.now)
         case .bypass(let id, let draft):
             let (content, plan, end) = try self.content(of: draft, in: context)
             // It is never open, so that it needs no room among those that are.
@@ -40,13 +40,14 @@ extension LedgerState {
             }
             if change.recordedStatus != .draft { try self.checkKnown(change.contributors + [actor], plan) }
             return self.decision(
-                [.edited(id: id, author: actor, content, expiresAt: end)], findings: plan.findings, at: context.now)
+                [.edited(id: id, author: actor, content, expiresAt: end)], plan, timed: content.notBefore,
+                at: context.now)
         case .propose(let id):
             let change = try self.own(id, in: context)
             guard change.recordedStatus != .proposed else { return self.decision([], at: context.now) }
             let plan = try self.plan(of: change, in: context)
             try self.checkKnown(change.contributors, plan)
-            return self.decision([.proposed(id: id)], findings: plan.findings, at: context.now)
+            return self.decision([.proposed(id: id)], plan, timed: change.content.notBefore, at: context.now)
         case .approve(let id, let digest, let signature):
             return try self.approve(id, digest, signature, by: actor, in: context)
         case .reject(let id):
@@ -199,6 +200,15 @@ extension LedgerState {
             events.map { .changes($0) }, findings: findings, after: .changes(self.changes.after(events, at: now)))
     }
 
+    /// The decision with events about a change, which the server applies by itself once its time has come, if it has one.
+    private func decision(
+        _ events: [ChangeEvent], _ plan: ChangePlan, timed: Timestamp?, at now: Timestamp
+    ) -> Decision {
+        var decision = self.decision(events, findings: plan.findings, at: now)
+        if timed != nil { decision.plannedUses = plan.uses }
+        return decision
+    }
+
     /// The decision that carries out a plan. What it did stands directly before the event that says so.
     func decision(
         _ events: [ChangeEvent], _ plan: ChangePlan, of change: AppliedChange, by actor: Actor,
@@ -217,6 +227,7 @@ extension LedgerState {
         }
         decision.effects += plan.effects
         decision.applied = change
+        decision.plannedUses = plan.uses
         return decision
     }
 }

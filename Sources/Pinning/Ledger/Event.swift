@@ -60,6 +60,8 @@ package struct Decision: Hashable, Sendable {
     package var applied: AppliedChange?
     /// What it takes to do it, as far as rules can ask for approvals of it.
     package var uses: Set<PermissionUse> = []
+    /// What it takes to do what a proposed change does that it applies, or sets a time for.
+    package var plannedUses: Set<PermissionUse> = []
 
     init(_ events: [Event], findings: [Finding] = [], after: StreamState) {
         self.events = events

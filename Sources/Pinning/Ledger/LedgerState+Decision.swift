@@ -7,6 +7,7 @@ extension LedgerState {
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
         let decision = try self.decision(on: command, in: context)
         if context.commander?.kind == .token, !context.isPlanned {
+            try self.access.checkProofIsRecent(for: command, decision, in: context)
             try self.checkNeedsNoApproval(decision, at: context.now)
         }
         let level = self.fleet.featureLevel

@@ -126,6 +126,8 @@ package enum Refusal: Error, Hashable, Sendable {
     /// No rule admits the identity, or its principal is suspended.
     case signInDenied
     case identityTokenUsed
+    /// A browser's session asks for something that needs a proof of who its person is from the last `seconds`.
+    case proofNotRecent(seconds: Int64)
     /// It is unknown, used, over, or of a suspended principal.
     case codeInvalid
 

@@ -271,7 +271,8 @@ extension Access {
         }
         let origin = SessionOrigin(
             identity: signIn.identity,
-            rules: admission.rules.map { RuleReference(name: $0.name, revision: $0.revision) })
+            rules: admission.rules.map { RuleReference(name: $0.name, revision: $0.revision) },
+            authenticatedAt: signIn.authenticatedAt, isForBrowser: signIn.isForBrowser)
         let token = NewToken(
             id: signIn.tokenID,
             // What a program says of itself besides its subject may be anything.

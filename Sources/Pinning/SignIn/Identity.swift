@@ -85,17 +85,28 @@ package struct LinkedIdentity: Hashable, Sendable {
 package struct SessionOrigin: Hashable, Sendable {
     package var identity: Identity
     package var rules: [RuleReference]
+    /// When the provider last had the person prove who they are, as it says; nil where it does not say.
+    package var authenticatedAt: Timestamp?
+    /// Whether a browser keeps the session's token as a cookie. What gives power away then needs a recent proof
+    /// (``Access/checkProofIsRecent(for:_:in:)``).
+    package var isForBrowser: Bool
 
-    package init(identity: Identity, rules: [RuleReference]) {
+    package init(
+        identity: Identity, rules: [RuleReference], authenticatedAt: Timestamp? = nil, isForBrowser: Bool = false
+    ) {
         self.identity = identity
         self.rules = rules
+        self.authenticatedAt = authenticatedAt
+        self.isForBrowser = isForBrowser
     }
 
     package var json: JSON {
-        [
+        .members([
             "issuer": .string(self.identity.issuer.text), "subject": .string(self.identity.subject),
             "rules": .array(self.rules.map(\.json)),
-        ]
+            "authenticated_at": self.authenticatedAt.map { .string($0.rfc3339) },
+            "browser": self.isForBrowser ? true : nil,
+        ])
     }
 
     init(_ field: JSONField) throws(JSONDefect) {
@@ -105,7 +116,10 @@ package struct SessionOrigin: Hashable, Sendable {
             for rule in try m.required("rules").elements(atMost: SignInRule.limit) {
                 rules.append(try RuleReference(rule))
             }
-            return SessionOrigin(identity: identity, rules: rules)
+            return SessionOrigin(
+                identity: identity, rules: rules,
+                authenticatedAt: try m.optional("authenticated_at")?.timestamp(),
+                isForBrowser: try m.optional("browser")?.bool() ?? false)
         }
     }
 }
@@ -144,10 +158,14 @@ package struct SignIn: Hashable, Sendable {
     package var tokenID: String
     /// SHA-256 of the session token's text, 32 bytes.
     package var digest: [UInt8]
+    /// ``SessionOrigin/authenticatedAt``.
+    package var authenticatedAt: Timestamp?
+    /// ``SessionOrigin/isForBrowser``.
+    package var isForBrowser: Bool
 
     package init(
         provider: RoleName, identity: Identity, claims: IdentityClaims, displayName: String, principal: String,
-        tokenID: String, digest: [UInt8]
+        tokenID: String, digest: [UInt8], authenticatedAt: Timestamp? = nil, isForBrowser: Bool = false
     ) {
         self.provider = provider
         self.identity = identity
@@ -156,5 +174,7 @@ package struct SignIn: Hashable, Sendable {
         self.principal = principal
         self.tokenID = tokenID
         self.digest = digest
+        self.authenticatedAt = authenticatedAt
+        self.isForBrowser = isForBrowser
     }
 }

@@ -33,8 +33,10 @@ struct Authenticator: Sendable {
         of request: Request, from peer: SocketAddress?, acceptsPassword: Bool = false
     ) throws(Problem) -> Caller {
         do {
-            let text = try Self.token(of: request, acceptsPassword: acceptsPassword)
-            return try self.caller(of: text) { ClientAddress.of(request, from: peer, trusted: self.trustedProxies) }
+            let credential = try Self.credential(of: request, acceptsPassword: acceptsPassword)
+            return try self.caller(by: credential) {
+                ClientAddress.of(request, from: peer, trusted: self.trustedProxies)
+            }
         } catch {
             var problem = error
             if acceptsPassword { problem.headers[.wwwAuthenticate] = "Basic realm=\"pinledger\", charset=\"UTF-8\"" }
@@ -42,11 +44,29 @@ struct Authenticator: Sendable {
         }
     }
 
-    /// The text in place of the token.
-    private static func token(of request: Request, acceptsPassword: Bool) throws(Problem) -> String {
+    /// Whether a request comes with anything in place of a token.
+    static func hasCredential(_ request: Request) -> Bool {
+        request.headers[.authorization] != nil || SessionCookie.isPresent(in: request.headers)
+    }
+
+    /// The text in place of a token, and how it came.
+    private struct Credential {
+        var text: String
+        var isCookie = false
+    }
+
+    private static func credential(of request: Request, acceptsPassword: Bool) throws(Problem) -> Credential {
         guard let header = request.headers[.authorization] else {
-            throw Problem(.tokenMissing, "The request has no Authorization header.")
+            guard let text = try SessionCookie.text(in: request.headers) else {
+                throw Problem(.tokenMissing, "The request has no Authorization header.")
+            }
+            try SessionCookie.checkOrigin(of: request)
+            return Credential(text: text, isCookie: true)
         }
+        return Credential(text: try Self.token(in: header, acceptsPassword: acceptsPassword))
+    }
+
+    private static func token(in header: String, acceptsPassword: Bool) throws(Problem) -> String {
         let parts = header.split(separator: " ", maxSplits: 1)
         switch parts.first?.lowercased() {
         case "bearer" where parts.count == 2: return parts[1].trimmingCharacters()
@@ -62,14 +82,28 @@ struct Authenticator: Sendable {
         }
     }
 
-    private func caller(of text: String, from address: () -> IPAddress) throws(Problem) -> Caller {
+    /// A cookie that is not accepted is one that the browser should forget.
+    private func caller(by credential: Credential, from address: () -> IPAddress) throws(Problem) -> Caller {
+        do { return try self.caller(of: credential.text, isCookie: credential.isCookie, from: address) } catch {
+            var problem = error
+            if credential.isCookie, problem.type.entry.status == .unauthorized {
+                problem.headers[.setCookie] = SessionCookie.clearing
+            }
+            throw problem
+        }
+    }
+
+    private func caller(of text: String, isCookie: Bool, from address: () -> IPAddress) throws(Problem) -> Caller {
         let token: APIToken
         do { token = try APIToken(parsing: text) } catch {
             throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is truncated or mistyped.")
         }
-        guard [.administrator, .pipeline, .session].contains(token.kind) else {
+        let kinds: [TokenKind] = isCookie ? [.browser] : [.administrator, .pipeline, .session]
+        guard kinds.contains(token.kind) else {
             throw Problem(
-                .tokenInvalid, "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API.")
+                .tokenInvalid,
+                "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API\(isCookie || token.kind == .browser ? " in this way" : "")."
+            )
         }
         // After the last verified event, tokens may have been made or revoked.
         if let fault = self.ledger.partialFault { throw Problem(fault) }

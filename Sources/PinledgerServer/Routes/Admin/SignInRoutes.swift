@@ -1,4 +1,5 @@
 import EventStore
+import HTTPTypes
 import Hummingbird
 import IdentityTokens
 import Keys
@@ -22,6 +23,7 @@ struct SignInRoutes: Sendable {
         [
             Route("getSignIn", .get, "/v1/sign-in", access: .everybody, self.get),
             Route("signIn", .post, "/v1/sign-in", access: .everybody, isCostly: true, isAudited: true, self.signIn),
+            Route("signOut", .delete, "/v1/sign-in", access: .anyToken, self.signOut),
         ]
     }
 
@@ -70,7 +72,7 @@ struct SignInRoutes: Sendable {
 
     /// Either of what a session or a token is given for.
     private enum Credential {
-        case identityToken(String, nonce: String?)
+        case identityToken(String, nonce: String?, isForBrowser: Bool)
         case code(String)
     }
 
@@ -80,17 +82,22 @@ struct SignInRoutes: Sendable {
         let credential = try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) -> Credential in
             let (token, code) = (members.optional("identity_token"), members.optional("code"))
             let nonce = try members.optional("nonce")?.string()
+            let isForBrowser = try members.optional("cookie")?.bool() ?? false
             switch (token, code) {
-            case (let token?, nil): return .identityToken(try token.string(), nonce: nonce)
+            case (let token?, nil):
+                return .identityToken(try token.string(), nonce: nonce, isForBrowser: isForBrowser)
             case (nil, let code?):
-                if nonce != nil { throw code.defect("has no nonce") }
+                if nonce != nil || isForBrowser { throw code.defect("has no nonce, and gives no cookie") }
                 return .code(try code.string())
             default:
                 throw JSONDefect(pointer: JSONPointer(), message: "must have either identity_token or code")
             }
         }
         switch credential {
-        case .identityToken(let text, let nonce): return try await self.session(for: text, nonce, exchange)
+        case .identityToken(let text, let nonce, let isForBrowser):
+            // Or a page of another site could sign its visitors in as someone else.
+            if isForBrowser { try SessionCookie.checkOrigin(of: exchange.request) }
+            return try await self.session(for: text, nonce, isForBrowser: isForBrowser, exchange)
         case .code(let text): return try await self.redeem(text, exchange)
         }
     }
@@ -121,7 +128,9 @@ struct SignInRoutes: Sendable {
     }
 
     @inline(never)
-    private func session(for text: String, _ nonce: String?, _ exchange: Exchange) async throws -> Response {
+    private func session(
+        for text: String, _ nonce: String?, isForBrowser: Bool, _ exchange: Exchange
+    ) async throws -> Response {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         guard let verifier = self.services.identityTokens else {
             throw Problem(.noKeyEncryptionKey, "This node asks no identity provider.")
@@ -132,7 +141,7 @@ struct SignInRoutes: Sendable {
             let providers = self.services.ledger.view.state.access.identityProviders
             verified = try await verifier.verify(text, of: providers.values, nonce: nonce)
         } catch { throw Problem(error) }
-        let token = APIToken.generate(.session)
+        let token = APIToken.generate(isForBrowser ? .browser : .session)
         let (access, id) = (
             self.services.ledger.view.state.access, TokenID.following(from: verified.digest).description
         )
@@ -142,7 +151,8 @@ struct SignInRoutes: Sendable {
             of: verified.identity, verified.claims, by: verified.provider.name)
         let signIn = SignIn(
             provider: verified.provider.name, identity: verified.identity, claims: verified.claims,
-            displayName: verified.displayName, principal: principal, tokenID: id, digest: token.digest)
+            displayName: verified.displayName, principal: principal, tokenID: id, digest: token.digest,
+            authenticatedAt: verified.authenticatedAt, isForBrowser: isForBrowser)
         return try await self.record(signIn, token, writer, exchange)
     }
 
@@ -164,21 +174,39 @@ struct SignInRoutes: Sendable {
         return try self.response(recorded, token)
     }
 
-    /// The token that was issued, with its text: the only time that it is shown.
+    /// The token that was issued. Its text is shown this once; a browser's is in the cookie alone, where no script of a page can read it.
     private func response(_ recorded: Recorded, _ token: APIToken) throws -> Response {
         let session = recorded.entries.lazy.compactMap { entry -> NewToken? in
             guard case .access(.tokenIssued(let token)) = entry.event else { return nil }
             return token
         }.first
         guard let session else { throw Problem(.internalError, "An unexpected error occurred.") }
+        let (now, isForBrowser) = (self.services.clock(), token.kind == .browser)
+        var headers = HTTPFields()
+        if isForBrowser {
+            headers[.setCookie] = SessionCookie.setting(
+                token.revealedText, seconds: session.expiresAt.seconds - now.seconds)
+        }
         return .json(
             .members([
-                "token": .string(token.revealedText), "token_id": .string(session.id),
+                "token": isForBrowser ? nil : .string(token.revealedText), "token_id": .string(session.id),
                 "expires_at": .string(session.expiresAt.rfc3339),
+                "authenticated_at": session.terms?.origin?.authenticatedAt.map { .string($0.rfc3339) },
                 "principal_id": session.terms?.principal.map { .string($0) },
                 "rules": .array(session.terms?.origin?.rules.map { .string($0.name.text) } ?? []),
-                "server_time": .string(self.services.clock().rfc3339),
-            ]), status: .created)
+                "server_time": .string(now.rfc3339),
+            ]), status: .created, headers: headers)
+    }
+
+    /// Ends the session that asks for it, and has a browser forget its cookie.
+    private func signOut(_ exchange: Exchange) async throws -> Response {
+        guard let actor = exchange.actor,
+            self.services.ledger.view.state.access.tokens[actor.id]?.terms?.kind == .session
+        else { throw Problem(.notASession, "Your token does not come from a sign-in.") }
+        var response = try await CommandExecutor(services: self.services)(
+            .access(.revokeToken(id: actor.id)), of: try exchange.bodilessChange(), in: exchange)
+        response.headers[.setCookie] = SessionCookie.clearing
+        return response
     }
 }
 
@@ -232,6 +260,12 @@ extension Problem {
                 "The identity is verified, and no sign-in rule admits it, or its principal is suspended.")
         case .codeInvalid:
             self.init(.codeInvalid, "The code is unknown, used or over, or its principal is suspended.")
+        case .proofNotRecent(let seconds):
+            self.init(
+                .proofNotRecent,
+                "A session in a browser needs a proof of who you are from the last \(seconds / 60) minutes for this.")
+            self.members["max_age"] = .integer(seconds)
+            self.challenge = "error=\"insufficient_user_authentication\", max_age=\"\(seconds)\""
         case .identityTokenUsed:
             self.init(.identityTokenUsed, "This identity token was exchanged for a session already.")
         // Not back to where it came from: a refusal without a line here must not end the server.
