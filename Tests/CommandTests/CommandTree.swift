@@ -51,4 +51,20 @@ struct CommandTree: Decodable, Sendable, CustomStringConvertible {
         guard let dump = try? JSONDecoder().decode(Dump.self, from: Data(Pinledger._dumpHelp().utf8)) else { return [] }
         return flat(dump.command)
     }()
+
+    /// The command that words name, read by its own parser: the whole program's would be made for each of them.
+    static func parse(_ words: some Collection<String>) throws -> any ParsableCommand {
+        let (command, rest) = self.command(Pinledger.self, Array(words)[...])
+        return try command.parseAsRoot(Array(rest))
+    }
+
+    /// The command that the first words name, and the words after them.
+    private static func command(
+        _ command: any ParsableCommand.Type, _ words: ArraySlice<String>
+    ) -> (any ParsableCommand.Type, ArraySlice<String>) {
+        guard let word = words.first,
+            let next = command.configuration.subcommands.first(where: { $0._commandName == word })
+        else { return (command, words) }
+        return self.command(next, words.dropFirst())
+    }
 }

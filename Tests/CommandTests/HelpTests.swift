@@ -90,7 +90,7 @@ import Testing
     {
         #expect(!command.examples.isEmpty, "\(command)")
         for example in command.examples {
-            #expect(throws: Never.self, "\(example)") { try Pinledger.parseAsRoot(example) }
+            #expect(throws: Never.self, "\(example)") { try CommandTree.parse(example) }
         }
         let own = command.examples.filter {
             $0.starts(with: command.path) || $0 == Self.shorthands[command.description]

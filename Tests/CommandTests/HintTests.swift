@@ -62,7 +62,7 @@ import Testing
     /// Whether the parser takes the words; nil, or what it says.
     private func complaint(about words: some Collection<String>) -> String? {
         do {
-            _ = try Pinledger.parseAsRoot(Array(words))
+            _ = try CommandTree.parse(words)
             return nil
         } catch {
             return Pinledger.exitCode(for: error) == .success ? nil : Pinledger.message(for: error)
