@@ -70,7 +70,8 @@ def test_the_token_of_a_browser_works_as_a_cookie_alone_and_others_never(company
     for text in (ordinary, company.api.token):
         answer = browser.request("GET", "/v1/whoami", headers={"Cookie": f"{COOKIE}={text}"})
         assert (answer.status, answer.json["type"]) == (401, "/problems/token_invalid")
-        assert answer["Set-Cookie"].startswith(f"{COOKIE}=; Max-Age=0;")
+        # Another node may know the session a moment later: the browser keeps its cookie.
+        assert not answer["Set-Cookie"]
     # What is sent on purpose counts, and not what a browser adds.
     answer = API(company.api.port, ordinary).get("/v1/whoami", Cookie=f"{COOKIE}=nonsense", **{"Sec-Fetch-Site": "cross-site"})
     assert answer.status == 200
@@ -87,7 +88,10 @@ def test_the_token_of_a_browser_works_as_a_cookie_alone_and_others_never(company
         (COOKIE, 401, "token_missing"),
         (f"{COOKIE}=", 401, "token_malformed"),
         ("a=" + "b" * 3000 + "; {}", 200, None),
-        ("ü=ü; {}", 401, "token_missing"),
+        # Another server of the domain may set what it likes.
+        ("ü=ü; {}", 200, None),
+        ("{}; a=ü;b=1", 200, None),
+        ("{}ü", 401, "token_missing"),
     ],
 )
 def test_a_cookie_is_found_among_others_and_only_once(company, cookie, status, problem):
@@ -107,7 +111,6 @@ def test_a_session_ends_when_its_person_signs_out_and_with_its_rule(company):
     assert out["Set-Cookie"] == f"{COOKIE}=; Max-Age=0; Path=/; Secure; HttpOnly; SameSite=Strict"
     again = browser.request("GET", "/v1/whoami")
     assert (again.status, again.json["type"]) == (401, "/problems/token_invalid")
-    assert again["Set-Cookie"].startswith(f"{COOKIE}=; Max-Age=0;")
     admit(company.api, "passing", "company", {"groups": ["passing"]}, {"role": "viewer", "apps": ["*"]})
     other = Browser(company, groups=["passing"])
     assert other.get(f"/v1/apps/{APP}").status == 200
@@ -173,8 +176,8 @@ def test_no_operation_that_changes_anything_is_done_for_a_page_of_another_origin
             body = {"cookie": True, "identity_token": "a.b.c"} if name_of(one) == "signIn" else {} if "requestBody" in operation else None
             answer = browser.request(method.upper(), target(path), body, headers)
             if path.startswith("/compat/"):
-                # In the form of the server whose API this is.
-                assert answer.status == 400 and b"of this server: its Sec-Fetch-Site" in answer.body, (name_of(one), answer)
+                # Programs that know no cookie use it.
+                assert answer.status == 401, (name_of(one), answer)
             else:
                 assert (answer.status, answer.json["type"]) == (403, "/problems/cross_origin_request"), (name_of(one), answer)
             asked += 1
@@ -207,7 +210,7 @@ def test_a_browser_gives_power_away_only_after_a_recent_proof(company, age, is_r
         assert (added.status, added.json["type"], added.json["max_age"]) == (401, "/problems/proof_not_recent", 900)
         assert added["WWW-Authenticate"] == 'Bearer realm="pinledger", error="insufficient_user_authentication", max_age="900"'
         assert not added["Set-Cookie"]
-    principal = browser.request("POST", "/v1/access/principals", {"name": "Someone", "kind": "person"}).json["principal_id"]
+    principal = company.api.must("POST", "/v1/access/principals", {"name": "Someone", "kind": "person"}).json["principal_id"]
     given = browser.request("POST", f"/v1/access/principals/{principal}/grants", {"role": "viewer", "apps": ["*"]})
     assert given.status == (201 if is_recent else 401), given
     # Daily work, and the brake, wait for nothing.
@@ -220,12 +223,50 @@ def test_a_browser_gives_power_away_only_after_a_recent_proof(company, age, is_r
         company.api.must("DELETE", f"/v1/apps/{APP}/kill-switch?reason=drill")
 
 
-@pytest.mark.parametrize("value", ["soon", -1, [], 1 << 60, int(time.time()) + 3600])
-def test_an_identity_token_with_a_wrong_time_of_proof_is_refused(company, value):
-    text = token(company.company, sub=uuid.uuid4().hex, auth_time=value)
+@pytest.mark.parametrize("value", ["soon", -1, [], None, 1 << 60, "1700000000", int(time.time()) + 3600])
+def test_a_time_of_proof_that_cannot_be_right_is_no_proof(company, value):
+    text = token(company.company, sub=uuid.uuid4().hex) if value is None else token(company.company, sub=uuid.uuid4().hex, auth_time=value)
     answer = API(company.api.port, None).post("/v1/sign-in", {"identity_token": text, "cookie": True}, **PAGE)
-    assert (answer.status, answer.json["type"]) == (401, "/problems/identity_token_invalid")
-    assert "auth_time" in answer.json["detail"] and not answer["Set-Cookie"]
+    assert answer.status == 201 and "authenticated_at" not in answer.json, answer
+
+
+def test_a_token_is_not_made_by_a_change_either(company):
+    person = uuid.uuid4().hex
+    old = Browser(company, sub=person, age=3600)
+    principal = old.must("GET", "/v1/whoami").json["principal"]["principal_id"]
+    company.api.must("POST", f"/v1/access/principals/{principal}/grants", {"role": "admin", "apps": ["*"]})
+    body = {"name": "mine", "principal_id": principal, "expires_at": from_now(hours=1), "reason": "x"}
+    made = old.post("/v1/tokens?change=new", body)
+    assert made.status == 202, made
+    refused = [
+        old.post(f"/v1/changes/{made.json['change_id']}/apply", {}),
+        old.post("/v1/tokens?change=new&not_before=" + from_now(seconds=1), body),
+    ]
+    assert [(answer.status, answer.json["type"]) for answer in refused] == [(401, "/problems/proof_not_recent")] * 2
+    assert API(company.api.port, made.json["token"]).get("/v1/whoami").status == 401
+
+
+def test_a_sign_in_ends_the_session_that_the_browser_had(company):
+    person = uuid.uuid4().hex
+    old = Browser(company, sub=person)
+    text = token(company.company, sub=person)
+    new = old.request("POST", "/v1/sign-in", {"identity_token": text, "cookie": True})
+    assert new.status == 201
+    assert old.get("/v1/whoami").status == 401
+
+
+def test_the_cookie_opens_what_the_contract_says(company):
+    """It says so of every operation with the usual security, and of no other."""
+    browser = Browser(company)
+    for one in OPERATIONS:
+        path, method, operation = one
+        usual = "security" not in operation
+        if usual:
+            assert {"401", "403"} <= set(operation["responses"]), name_of(one)
+        elif method == "get" and any("bearerAuth" in each for each in operation["security"]):
+            without = browser.request("GET", target(path), headers={"Cookie": None})
+            answer = browser.request("GET", target(path))
+            assert answer.status == without.status, name_of(one)
 
 
 def test_a_new_sign_in_gives_what_the_old_session_lacked(company):

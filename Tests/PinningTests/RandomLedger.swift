@@ -193,7 +193,8 @@ struct RandomLedger {
                 ? nil
                 : SessionOrigin(
                     identity: self.identity(), rules: [RuleReference(name: developers.name, revision: 3)],
-                    authenticatedAt: self.maybe(self.later()), isForBrowser: self.flag()))
+                    authenticatedAt: self.maybe(self.later()), isForBrowser: self.flag(),
+                    session: self.maybe(self.key())))
     }
 
     private mutating func provider() -> IdentityProvider { self.flag() ? company : github }

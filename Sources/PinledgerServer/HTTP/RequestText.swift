@@ -33,12 +33,19 @@ enum RequestText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The pairs of a field of cookies that are ASCII: another server of the same domain may set what it likes.
+    private static func cookies(_ value: String) -> String {
+        let pairs = value.utf8.split(separator: UInt8(ascii: ";")).filter { $0.allSatisfy { $0 < 0x80 } }
+        return pairs.map { String(Substring($0)) }.joined(separator: ";")
+    }
+
     /// A field in ASCII; nil where it counts as absent.
     static func field(_ name: String, _ value: String) -> (name: String, value: String)? {
         // No name is empty: code that checks names refuses this one as well.
         guard name.isASCII else { return ("", Self.meaningless) }
         if value.isASCII { return (name, value) }
         if name == ":path" { return (name, Self.target(value)) }
+        if name.lowercased() == "cookie" { return (name, Self.cookies(value)) }
         return Self.mustStay(name) ? (name, Self.meaningless) : nil
     }
 }

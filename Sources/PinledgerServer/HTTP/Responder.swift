@@ -156,12 +156,14 @@ struct Responder: HTTPResponder {
         of request: Request, _ context: ExchangeContext, _ route: Route
     ) throws(Problem) -> Authenticator.Caller? {
         func authenticate() throws(Problem) -> Authenticator.Caller {
-            try self.authenticator.caller(of: request, from: context.peer, acceptsPassword: route.acceptsPassword)
+            try self.authenticator.caller(
+                of: request, from: context.peer, acceptsPassword: route.acceptsPassword,
+                acceptsCookie: route.acceptsCookie)
         }
         switch route.access {
         case .everybody: return nil
         case .optionalToken:
-            guard self.content == .everything, Authenticator.hasCredential(request) else { return nil }
+            guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
             // A node that cannot tell whether the token is valid gives the public answer.
             do { return try authenticate() } catch {
                 guard [.halted, .upgradeNeeded, .eventsUnsigned, .starting].contains(error.type) else { throw error }

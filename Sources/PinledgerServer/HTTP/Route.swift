@@ -68,6 +68,8 @@ struct Route: Sendable {
     /// request that a foreign page causes: so only for operations that change nothing, or whose requests no page can
     /// send to another site, which are those with a body declared as JSON, and DELETE.
     let acceptsPassword: Bool
+    /// Whether a browser's session opens it: not what other servers' programs ask for, or what is public too.
+    var acceptsCookie: Bool { self.access.needsToken && !self.acceptsPassword }
     /// Whether its successful answers are ``PreparedAnswer``s: the same bytes for all, without a request id.
     let isPrepared: Bool
     /// Whether one request costs the node more than other public ones: a signature, or an answer of its own.

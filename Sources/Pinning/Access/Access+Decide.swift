@@ -14,7 +14,8 @@ extension Access {
                 token.terms?.principal == maker.principal
             {
                 // What a session makes for its principal ends with it and with its identity, and so does what that makes.
-                token.terms?.origin = SessionOrigin(identity: origin.identity, rules: [])
+                token.terms?.origin = SessionOrigin(
+                    identity: origin.identity, rules: [], session: origin.session ?? context.commander?.id)
             }
             return [.tokenIssued(token)]
         case .revokeToken(let id): return try self.revoke(id, in: context)

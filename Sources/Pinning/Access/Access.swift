@@ -120,17 +120,17 @@ package struct Access: Hashable, Sendable {
         if let id = terms.principal {
             guard let principal = self.principals[id], principal.suspendedAt == nil else { return .nothing }
             // Identities' rights are those of the rules that admitted them, and the principal's own; of further tokens only the latter.
-            if let origin = terms.origin, !self.isOf(id, origin.identity) { return .nothing }
+            if let origin = terms.origin, !self.stands(origin, of: id) { return .nothing }
             let grants = Array(principal.grants.values) + self.grants(of: terms.origin?.rules ?? [])
             limits.append(self.parts(of: grants, at: now))
         }
         return limits.isEmpty ? .nothing : Rights(limits: limits)
     }
 
-    /// Whether a token is on its own, or its principal is not suspended, and the identity that it comes from still signs in as that one.
+    /// Whether a token is on its own, or its principal is not suspended, and what it comes from still stands.
     package func isPrincipalActive(of token: AccessToken) -> Bool {
         guard let id = token.terms?.principal else { return true }
-        if let origin = token.terms?.origin, !self.isOf(id, origin.identity) { return false }
+        if let origin = token.terms?.origin, !self.stands(origin, of: id) { return false }
         return self.principals[id].map { $0.suspendedAt == nil } ?? false
     }
 

@@ -15,6 +15,8 @@ package struct ChangePlan: Sendable {
     package var findings: [Finding] = []
     /// What it takes to do it.
     package var uses: Set<PermissionUse> = []
+    /// Whether a browser's session needs a recent proof to have it done.
+    package var needsRecentProof = false
 
     /// The events, in order.
     package var events: [(stream: StreamID, event: Event)] {
@@ -52,6 +54,7 @@ extension LedgerState {
             plan.findings += decision.findings
             plan.uses.formUnion(decision.uses)
             guard !decision.events.isEmpty else { continue }
+            if decision.needsRecentProof { plan.needsRecentProof = true }
             state.take(decision.after)
             plan.effects.append(
                 ChangeEffect(stream: command.stream, events: decision.events, after: decision.after))

@@ -18,7 +18,7 @@ extension LedgerState {
                 [
                     .created(
                         id: id, author: actor, content, expiresAt: end, status: isDraft ? .draft : .proposed)
-                ], plan, timed: isDraft ? nil : content.notBefore, at: context.now)
+                ], plan, isTimed: !isDraft && content.notBefore != nil, at: context.now)
         case .bypass(let id, let draft):
             let (content, plan, end) = try self.content(of: draft, in: context)
             // It is never open, so that it needs no room among those that are.
@@ -40,14 +40,14 @@ extension LedgerState {
             }
             if change.recordedStatus != .draft { try self.checkKnown(change.contributors + [actor], plan) }
             return self.decision(
-                [.edited(id: id, author: actor, content, expiresAt: end)], plan, timed: content.notBefore,
-                at: context.now)
+                [.edited(id: id, author: actor, content, expiresAt: end)], plan,
+                isTimed: change.recordedStatus != .draft && content.notBefore != nil, at: context.now)
         case .propose(let id):
             let change = try self.own(id, in: context)
             guard change.recordedStatus != .proposed else { return self.decision([], at: context.now) }
             let plan = try self.plan(of: change, in: context)
             try self.checkKnown(change.contributors, plan)
-            return self.decision([.proposed(id: id)], plan, timed: change.content.notBefore, at: context.now)
+            return self.decision([.proposed(id: id)], plan, isTimed: change.content.notBefore != nil, at: context.now)
         case .approve(let id, let digest, let signature):
             return try self.approve(id, digest, signature, by: actor, in: context)
         case .reject(let id):
@@ -200,12 +200,15 @@ extension LedgerState {
             events.map { .changes($0) }, findings: findings, after: .changes(self.changes.after(events, at: now)))
     }
 
-    /// The decision with events about a change, which the server applies by itself once its time has come, if it has one.
+    /// The decision with events about a change that others can apply from now on.
+    ///
+    /// - Parameter isTimed: Whether the server applies it by itself once its time has come. What it does then can be more than
+    ///   it would be now: the same event releases a kill switch, or changes nothing.
     private func decision(
-        _ events: [ChangeEvent], _ plan: ChangePlan, timed: Timestamp?, at now: Timestamp
+        _ events: [ChangeEvent], _ plan: ChangePlan, isTimed: Bool, at now: Timestamp
     ) -> Decision {
         var decision = self.decision(events, findings: plan.findings, at: now)
-        if timed != nil { decision.plannedUses = plan.uses }
+        decision.needsRecentProof = isTimed
         return decision
     }
 
@@ -227,7 +230,7 @@ extension LedgerState {
         }
         decision.effects += plan.effects
         decision.applied = change
-        decision.plannedUses = plan.uses
+        decision.needsRecentProof = plan.needsRecentProof
         return decision
     }
 }

@@ -60,8 +60,8 @@ package struct Decision: Hashable, Sendable {
     package var applied: AppliedChange?
     /// What it takes to do it, as far as rules can ask for approvals of it.
     package var uses: Set<PermissionUse> = []
-    /// What it takes to do what a proposed change does that it applies, or sets a time for.
-    package var plannedUses: Set<PermissionUse> = []
+    /// Whether a browser's session needs a recent proof for it (``Access/checkProofIsRecent(for:in:)``).
+    package var needsRecentProof = false
 
     init(_ events: [Event], findings: [Finding] = [], after: StreamState) {
         self.events = events

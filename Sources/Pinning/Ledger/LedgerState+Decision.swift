@@ -5,10 +5,11 @@ extension LedgerState {
     ///
     /// - Throws: ``Refusal``; nothing changes then.
     package func decide(_ command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
-        let decision = try self.decision(on: command, in: context)
+        var decision = try self.decision(on: command, in: context)
+        if command.needsRecentProof(using: decision.uses) { decision.needsRecentProof = true }
         if context.commander?.kind == .token, !context.isPlanned {
-            try self.access.checkProofIsRecent(for: command, decision, in: context)
             try self.checkNeedsNoApproval(decision, at: context.now)
+            try self.access.checkProofIsRecent(for: decision, in: context)
         }
         let level = self.fleet.featureLevel
         guard level < context.knownLevel else { return decision }

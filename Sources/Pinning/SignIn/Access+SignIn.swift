@@ -36,6 +36,13 @@ extension Access {
         self.identities[identity.id].map { $0.principal == principal && $0.identity == identity } ?? true
     }
 
+    /// Whether an identity still signs in as a principal, and the session by which a token was made was not ended.
+    func stands(_ origin: SessionOrigin, of principal: String) -> Bool {
+        guard self.isOf(principal, origin.identity) else { return false }
+        // Forgotten is only what ended.
+        return origin.session.map { id in self.tokens[id].map { $0.revokedAt == nil } ?? false } ?? true
+    }
+
     // MARK: Changes of the state
 
     mutating func begin(_ token: NewToken, _ origin: SessionOrigin, at time: Timestamp) {
@@ -268,6 +275,11 @@ extension Access {
             if admission.kind == .person {
                 events.append(.identityLinked(signIn.identity, principal: admission.principal))
             }
+        }
+        if let id = signIn.earlier, let earlier = self.tokens[id], earlier.isValid(at: context.now),
+            earlier.terms?.principal == admission.principal, earlier.terms?.origin?.isForBrowser == true
+        {
+            events.append(.tokenRevoked(id: id))
         }
         let origin = SessionOrigin(
             identity: signIn.identity,

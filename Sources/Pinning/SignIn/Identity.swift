@@ -88,14 +88,19 @@ package struct SessionOrigin: Hashable, Sendable {
     /// When the provider last had the person prove who they are, as it says; nil where it does not say.
     package var authenticatedAt: Timestamp?
     /// Whether a browser keeps the session's token as a cookie. What gives power away then needs a recent proof
-    /// (``Access/checkProofIsRecent(for:_:in:)``).
+    /// (``Access/checkProofIsRecent(for:in:)``).
     package var isForBrowser: Bool
+    /// The id of the session by which a token was made for its own principal, at once or by a token that was made so, and with which it
+    /// ends; nil for the session itself.
+    package var session: String?
 
     package init(
-        identity: Identity, rules: [RuleReference], authenticatedAt: Timestamp? = nil, isForBrowser: Bool = false
+        identity: Identity, rules: [RuleReference], authenticatedAt: Timestamp? = nil, isForBrowser: Bool = false,
+        session: String? = nil
     ) {
         self.identity = identity
         self.rules = rules
+        self.session = session
         self.authenticatedAt = authenticatedAt
         self.isForBrowser = isForBrowser
     }
@@ -106,6 +111,7 @@ package struct SessionOrigin: Hashable, Sendable {
             "rules": .array(self.rules.map(\.json)),
             "authenticated_at": self.authenticatedAt.map { .string($0.rfc3339) },
             "browser": self.isForBrowser ? true : nil,
+            "session": self.session.map { .string($0) },
         ])
     }
 
@@ -119,7 +125,8 @@ package struct SessionOrigin: Hashable, Sendable {
             return SessionOrigin(
                 identity: identity, rules: rules,
                 authenticatedAt: try m.optional("authenticated_at")?.timestamp(),
-                isForBrowser: try m.optional("browser")?.bool() ?? false)
+                isForBrowser: try m.optional("browser")?.bool() ?? false,
+                session: try m.optional("session")?.string())
         }
     }
 }
@@ -162,10 +169,13 @@ package struct SignIn: Hashable, Sendable {
     package var authenticatedAt: Timestamp?
     /// ``SessionOrigin/isForBrowser``.
     package var isForBrowser: Bool
+    /// The id of the token that the same browser has until now: if it is a session of the same principal, it ends. Nil for none.
+    package var earlier: String?
 
     package init(
         provider: RoleName, identity: Identity, claims: IdentityClaims, displayName: String, principal: String,
-        tokenID: String, digest: [UInt8], authenticatedAt: Timestamp? = nil, isForBrowser: Bool = false
+        tokenID: String, digest: [UInt8], authenticatedAt: Timestamp? = nil, isForBrowser: Bool = false,
+        earlier: String? = nil
     ) {
         self.provider = provider
         self.identity = identity
@@ -176,5 +186,6 @@ package struct SignIn: Hashable, Sendable {
         self.digest = digest
         self.authenticatedAt = authenticatedAt
         self.isForBrowser = isForBrowser
+        self.earlier = earlier
     }
 }

@@ -16,15 +16,14 @@ extension SessionOrigin {
 extension Permission {
     /// Whether its use weakens protection or gives power away, so that a browser's session needs a recent proof for it. Engaging a kill
     /// switch never waits.
-    var needsRecentProof: Bool {
+    package var needsRecentProof: Bool {
         switch self {
-        case .archiveApps, .weakenProtection, .manageClientKeys, .releaseKillSwitches, .changeGuardRails,
-            .overrideGuardRails, .manageAccess, .approveChanges, .bypassApprovals, .manageApprovals, .changeFleet,
-            .manageKeys, .manageWebhooks, .manageLog:
+        case .archiveApps, .weakenProtection, .manageClientKeys, .manageTelemetryKeys, .manageCalendarFeeds,
+            .releaseKillSwitches, .changeGuardRails, .overrideGuardRails, .manageAccess, .approveChanges,
+            .bypassApprovals, .manageApprovals, .changeFleet, .manageKeys, .manageWebhooks, .manageLog:
             true
-        case .readApps, .createApps, .changeApps, .manageTelemetryKeys, .manageCalendarFeeds, .engageKillSwitches,
-            .readHistory, .runProbes, .readAccess, .readChanges, .readFleet, .readKeys, .readWebhooks, .readLog,
-            .readAudit:
+        case .readApps, .createApps, .changeApps, .engageKillSwitches, .readHistory, .runProbes, .readAccess,
+            .readChanges, .readFleet, .readKeys, .readWebhooks, .readLog, .readAudit:
             false
         }
     }
@@ -34,31 +33,29 @@ extension Access {
     /// Refuses what needs a recent proof to a browser's session that has none.
     ///
     /// - Throws: ``Refusal/proofNotRecent(seconds:)``.
-    func checkProofIsRecent(
-        for command: Command, _ decision: Decision, in context: DecisionContext
-    ) throws(Refusal) {
-        guard let id = context.commander?.id, let origin = self.tokens[id]?.terms?.origin, origin.isForBrowser,
-            !origin.isProofRecent(at: context.now), !decision.events.isEmpty,
-            command.needsRecentProof
-                || decision.uses.union(decision.plannedUses).contains(where: \.permission.needsRecentProof)
+    func checkProofIsRecent(for decision: Decision, in context: DecisionContext) throws(Refusal) {
+        guard decision.needsRecentProof, !decision.events.isEmpty, let id = context.commander?.id,
+            let origin = self.tokens[id]?.terms?.origin, origin.isForBrowser, !origin.isProofRecent(at: context.now)
         else { return }
         throw .proofNotRecent(seconds: SessionOrigin.recentSeconds)
     }
 }
 
 extension Command {
-    /// Whether it needs a recent proof whatever its effects are.
-    fileprivate var needsRecentProof: Bool {
+    /// Whether it needs a recent proof, also where it uses no permission of which rules ask for approvals.
+    ///
+    /// The decisions on proposed changes say it themselves: it depends on what the change does.
+    func needsRecentProof(using uses: Set<PermissionUse>) -> Bool {
+        if uses.contains(where: \.permission.needsRecentProof) { return true }
         switch self {
-        // A token outside the browser, from which the cookie could not be told any more.
-        case .access(.issueToken): true
-        case .webhooks, .log: true
-        case .change(let command):
-            switch command {
-            case .approve, .bypass, .review: true
-            case .create, .edit, .propose, .reject, .withdraw, .apply, .applyDue, .suspend: false
-            }
-        case .app, .watch, .telemetryKey, .publication, .fleet, .keys, .access, .audit: false
+        // Ending a token waits for nothing. Everything else decides who may do what.
+        case .access(.revokeToken), .access(.identity(.signIn)), .access(.identity(.redeem)): return false
+        case .access, .webhooks, .log, .keys: return true
+        case .fleet(.raiseFeatureLevel): return true
+        // Its secret outlives the session.
+        case .telemetryKey(_, .add): return true
+        case .change(.approve), .change(.bypass), .change(.review): return true
+        case .app, .watch, .telemetryKey, .publication, .fleet, .change, .audit: return false
         }
     }
 }

@@ -29,11 +29,13 @@ struct Authenticator: Sendable {
     ///
     /// - Parameter acceptsPassword: Whether the token may come as the password of the Basic scheme (RFC 7617), with any
     ///   user name, from programs that can send nothing else.
+    /// - Parameter acceptsCookie: Whether the token may come as a browser's ``SessionCookie``.
     func caller(
-        of request: Request, from peer: SocketAddress?, acceptsPassword: Bool = false
+        of request: Request, from peer: SocketAddress?, acceptsPassword: Bool = false, acceptsCookie: Bool = false
     ) throws(Problem) -> Caller {
         do {
-            let credential = try Self.credential(of: request, acceptsPassword: acceptsPassword)
+            let credential = try Self.credential(
+                of: request, acceptsPassword: acceptsPassword, acceptsCookie: acceptsCookie)
             return try self.caller(by: credential) {
                 ClientAddress.of(request, from: peer, trusted: self.trustedProxies)
             }
@@ -44,20 +46,17 @@ struct Authenticator: Sendable {
         }
     }
 
-    /// Whether a request comes with anything in place of a token.
-    static func hasCredential(_ request: Request) -> Bool {
-        request.headers[.authorization] != nil || SessionCookie.isPresent(in: request.headers)
-    }
-
     /// The text in place of a token, and how it came.
     private struct Credential {
         var text: String
         var isCookie = false
     }
 
-    private static func credential(of request: Request, acceptsPassword: Bool) throws(Problem) -> Credential {
+    private static func credential(
+        of request: Request, acceptsPassword: Bool, acceptsCookie: Bool
+    ) throws(Problem) -> Credential {
         guard let header = request.headers[.authorization] else {
-            guard let text = try SessionCookie.text(in: request.headers) else {
+            guard acceptsCookie, let text = try SessionCookie.text(in: request.headers) else {
                 throw Problem(.tokenMissing, "The request has no Authorization header.")
             }
             try SessionCookie.checkOrigin(of: request)
@@ -82,28 +81,17 @@ struct Authenticator: Sendable {
         }
     }
 
-    /// A cookie that is not accepted is one that the browser should forget.
     private func caller(by credential: Credential, from address: () -> IPAddress) throws(Problem) -> Caller {
-        do { return try self.caller(of: credential.text, isCookie: credential.isCookie, from: address) } catch {
-            var problem = error
-            if credential.isCookie, problem.type.entry.status == .unauthorized {
-                problem.headers[.setCookie] = SessionCookie.clearing
-            }
-            throw problem
-        }
-    }
-
-    private func caller(of text: String, isCookie: Bool, from address: () -> IPAddress) throws(Problem) -> Caller {
         let token: APIToken
-        do { token = try APIToken(parsing: text) } catch {
+        do { token = try APIToken(parsing: credential.text) } catch {
             throw Problem(.tokenMalformed, "The token's form or checksum is wrong: it is truncated or mistyped.")
         }
-        let kinds: [TokenKind] = isCookie ? [.browser] : [.administrator, .pipeline, .session]
+        let kinds: [TokenKind] = credential.isCookie ? [.browser] : [.administrator, .pipeline, .session]
         guard kinds.contains(token.kind) else {
             throw Problem(
                 .tokenInvalid,
-                "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API\(isCookie || token.kind == .browser ? " in this way" : "")."
-            )
+                "Tokens of the kind \(token.kind.rawValue) are not accepted by the operators' API"
+                    + (credential.isCookie || token.kind == .browser ? " in this way." : "."))
         }
         // After the last verified event, tokens may have been made or revoked.
         if let fault = self.ledger.partialFault { throw Problem(fault) }

@@ -38,10 +38,6 @@ enum SessionCookie {
         return found.map { $0.trimmingCharacters() }
     }
 
-    static func isPresent(in headers: HTTPFields) -> Bool {
-        headers[values: .cookie].contains { $0.contains("\(Self.name)=") }
-    }
-
     /// Refuses a request that a browser makes for a page of another origin.
     ///
     /// Browsers say so in `Sec-Fetch-Site` (Fetch Metadata Request Headers, W3C); earlier ones name the page's origin where a request may

@@ -152,8 +152,16 @@ struct SignInRoutes: Sendable {
         let signIn = SignIn(
             provider: verified.provider.name, identity: verified.identity, claims: verified.claims,
             displayName: verified.displayName, principal: principal, tokenID: id, digest: token.digest,
-            authenticatedAt: verified.authenticatedAt, isForBrowser: isForBrowser)
+            authenticatedAt: verified.authenticatedAt, isForBrowser: isForBrowser,
+            earlier: isForBrowser ? Self.earlierSession(exchange, in: access) : nil)
         return try await self.record(signIn, token, writer, exchange)
+    }
+
+    /// The session that the browser has until now: a sign-in is not to leave another cookie that is still good.
+    private static func earlierSession(_ exchange: Exchange, in access: Access) -> String? {
+        guard let text = try? SessionCookie.text(in: exchange.request.headers), let token = try? APIToken(parsing: text)
+        else { return nil }
+        return access.idByDigest[token.digest]
     }
 
     @inline(never)
