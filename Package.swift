@@ -19,6 +19,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
@@ -59,6 +60,9 @@ let package = Package(
         // Every line that the program logs.
         .target(name: "LogLines", dependencies: [.product(name: "Logging", package: "swift-log")]),
 
+        // What a node counts and measures, and the text that monitoring systems read of it.
+        .target(name: "Exposition", dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")]),
+
         // Work beside requests: in rounds, within limits, once for all who ask.
         .target(
             name: "Concurrency", dependencies: ["LogLines", .product(name: "Logging", package: "swift-log")],
@@ -68,7 +72,8 @@ let package = Package(
         .target(
             name: "EventStore",
             dependencies: [
-                "Concurrency", "LogLines", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                "Concurrency", "Exposition", "LogLines", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
             ],
             // A link to db/migrations: the build plans again when its files change.
@@ -151,10 +156,12 @@ let package = Package(
             name: "PinledgerServer",
             dependencies: [
                 "Addresses", "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore",
-                "Firebase", "Handbook", "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning",
+                "Exposition", "Firebase", "Handbook", "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire",
+                "Pinning",
                 "Postgres", "Probing",
                 "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
@@ -175,7 +182,8 @@ let package = Package(
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "Addresses", "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Firebase",
+                "Addresses", "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Exposition",
+                "Firebase",
                 "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
                 "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks",
                 "Witnesses",
@@ -288,8 +296,8 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "EventStore", "Firebase", "Fixtures", "ClientFormats", "Keys", "LogLines", "PinWire", "Pinning",
-                "PinledgerServer", "Postgres",
+                "EventStore", "Exposition", "Firebase", "Fixtures", "ClientFormats", "Keys", "LogLines", "PinWire",
+                "Pinning", "PinledgerServer", "Postgres",
                 "Publishing",
                 "PublicSuffixes", "TransparencyLog", "Secrets", "Webhooks", "pinledger",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -300,6 +308,9 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ]
         ),
+        .testTarget(
+            name: "ExpositionTests",
+            dependencies: ["Exposition", .product(name: "CoreMetrics", package: "swift-metrics")]),
         .testTarget(name: "KeyFilesTests", dependencies: ["KeyFiles", "PinWire"], exclude: ["Vectors"]),
         .testTarget(
             name: "ProbingTests",

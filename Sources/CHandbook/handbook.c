@@ -98,6 +98,10 @@ static const unsigned char log_lines[] = {
 #embed "pages/log-lines.md"
 };
 
+static const unsigned char metrics[] = {
+#embed "pages/metrics.md"
+};
+
 static const unsigned char architecture[] = {
 #embed "pages/architecture.md"
 };
@@ -135,6 +139,7 @@ static const struct handbook_text pages[] = {
     {"upgrades", upgrades, sizeof upgrades},
     {"problems", problems, sizeof problems},
     {"log-lines", log_lines, sizeof log_lines},
+    {"metrics", metrics, sizeof metrics},
     {"architecture", architecture, sizeof architecture},
     {"threat-model", threat_model, sizeof threat_model},
     {"performance", performance, sizeof performance},

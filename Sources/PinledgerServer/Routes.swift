@@ -9,7 +9,7 @@ struct Routes: Sendable {
     /// What carries new documents to streams.
     let push: DocumentPush
 
-    init(services: Services, limits: Server.Limits = Server.Limits()) {
+    init(services: Services, limits: Server.Limits = Server.Limits(), served: [ServedCount] = []) {
         let compat = CompatServices(services: services, answers: CompatAnswers(services: services))
         self.answers = PreparedAnswers(services: services, compat: compat.answers)
         self.push = DocumentPush(
@@ -71,6 +71,7 @@ struct Routes: Sendable {
             + SSLPinningRoutes(tools: compat).routes
             + HandbookRoutes().routes
             + OperationsRoutes(services: services, push: self.push).routes
+            + MetricsRoutes(metrics: NodeMetrics(services: services, push: self.push, served: served)).routes
     }
 
     /// The routes of one kind of listener.

@@ -18,6 +18,11 @@ package struct Server: Sendable {
             case everything
             case client
             case admin
+            /// `/metrics` without a token, and what is public everywhere.
+            case metrics
+
+            /// Whether operators' tokens are looked at.
+            var takesTokens: Bool { self == .everything || self == .admin }
         }
 
         package var content: Content
@@ -80,7 +85,7 @@ package struct Server: Sendable {
                 return .init(
                     connections: max(listener.connections, reserve + 1), reserve: reserve, network: network)
             case .client: return .init(connections: listener.connections, network: network)
-            case .admin: return .init(connections: listener.connections)
+            case .admin, .metrics: return .init(connections: listener.connections)
             }
         }
 
@@ -98,6 +103,7 @@ package struct Server: Sendable {
     private let log: LimitedLog
     private let rates: RequestRates
     private let operatorRates: RequestRates
+    private let requestMetrics: RequestMetrics
 
     /// Connections that are about to be closed.
     private static let surplus = 16
@@ -107,23 +113,25 @@ package struct Server: Sendable {
         services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil
     ) {
         self.services = services
-        self.routes = Routes(services: services, limits: limits)
+        self.group = MultiThreadedEventLoopGroup.singleton
+        self.served = self.group.makeIterator().map { _ in ServedCount() }
+        self.routes = Routes(services: services, limits: limits, served: self.served)
         self.limits = limits
         self.certificate = certificate
         self.log = LimitedLog(logger: services.logger)
         self.rates = RequestRates(rate: limits.networkRequests)
         self.operatorRates = RequestRates(rate: limits.operatorRequests)
-        self.group = MultiThreadedEventLoopGroup.singleton
+        self.requestMetrics = RequestMetrics(registry: services.metrics)
         self.shares = EventLoopStates(
             group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push,
-            requestMemory: limits.requestMemory)
+            requestMemory: limits.requestMemory, served: self.served)
     }
 
     /// The service that keeps the connections' time: it has to run for as long as a listener does.
     package var rounds: some Service { Rounds(shares: self.shares, group: self.group, log: self.log) }
 
     /// How many requests each event loop has answered from prepared bytes.
-    package var served: [ServedCount] { self.shares.served }
+    package let served: [ServedCount]
 
     /// The service that runs a listener.
     ///
@@ -133,9 +141,10 @@ package struct Server: Sendable {
     ) -> some Service {
         let surfaces: Set<Route.Surface> =
             switch listener.content {
-            case .everything: [.client, .admin]
+            case .everything: [.client, .admin, .metrics]
             case .client: [.client]
-            case .admin: [.admin]
+            case .admin: [.admin, .metrics]
+            case .metrics: [.metrics]
             }
         let places = ConnectionPlaces(
             limits: self.limits.places(of: listener), trustedProxies: self.services.telemetry.trustedProxies)
@@ -149,7 +158,7 @@ package struct Server: Sendable {
             content: listener.content, places: places, rates: self.rates, operatorRates: self.operatorRates,
             log: self.log,
             trustedProxies: self.services.telemetry.trustedProxies, auditCounter: self.services.audit,
-            isSecure: self.certificate != nil
+            isSecure: self.certificate != nil, metrics: self.requestMetrics
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096

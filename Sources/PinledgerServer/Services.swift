@@ -1,4 +1,5 @@
 package import EventStore
+package import Exposition
 package import Firebase
 package import IdentityTokens
 package import Logging
@@ -58,6 +59,10 @@ package struct Services: Sendable {
     package let tokenUses = TokenUseTally()
     /// Whether the node is on its way out.
     package let drain = Drain()
+    /// What the node counts and measures.
+    package let metrics: MetricRegistry
+    /// When the node was made.
+    let startedAt: Timestamp
 
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, bundles: BundleDirectory? = nil, publisher: Publisher,
@@ -68,8 +73,10 @@ package struct Services: Sendable {
         documentMaxAge: Int,
         countries: CountrySource = CountrySource(), version: String, observations: ObservationSummary,
         probeScheduler: ProbeScheduler,
-        environment: DecisionEnvironment
+        environment: DecisionEnvironment, metrics: MetricRegistry = MetricRegistry()
     ) {
+        self.metrics = metrics
+        self.startedAt = clock()
         self.ledger = ledger
         self.writer = writer
         self.pool = pool

@@ -123,7 +123,7 @@ import Testing
 
     @Test func `every route for operators takes a token, and no other does`() {
         for route in ExampleServer.routes.all where !Self.open.contains(route.operationID) {
-            let isForOperators = ["/v1/", "/compat/wultra/admin/"].contains { route.path.hasPrefix($0) }
+            let isForOperators = ["/v1/", "/compat/wultra/admin/", "/metrics"].contains { route.path.hasPrefix($0) }
             #expect(route.access.needsToken == isForOperators, "\(route.operationID)")
             #expect((route.access == .log) == route.path.hasPrefix("/log/"), "\(route.operationID)")
         }

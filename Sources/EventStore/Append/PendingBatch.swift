@@ -33,6 +33,8 @@ struct PendingBatch: Sendable {
         self.pending = pending
     }
 
+    var count: Int { self.pending.count }
+
     var requests: [CommandRequest] { self.pending.map(\.request) }
 
     /// The indices of commands with an idempotency key that are still open.

@@ -20,6 +20,7 @@ struct PipelinedAppender: Sendable {
     let lease: AppendLease?
     let notifier: AppendNotifier
     let logger: Logger
+    let metrics: AppendMetrics
 
     /// Sends a batch and those that gather behind it.
     ///
@@ -29,7 +30,7 @@ struct PipelinedAppender: Sendable {
         var recorded: (pending: PendingBatch, batch: Batch)?
         while true {
             self.ledger.beginWriting(batch)
-            let isAnnounced = self.notifier.isDue
+            let (isAnnounced, begun) = (self.notifier.isDue, ContinuousClock.now)
             let outcome = Result {
                 let outcome = try AppendOutcome(
                     appending: batch, isAnnounced: isAnnounced, with: self.ledger.key, on: connection
@@ -39,6 +40,7 @@ struct PipelinedAppender: Sendable {
                 if case .appended = outcome, !batch.isEmpty || batch.confirms { try connection.checkCommitsWait() }
                 return outcome
             }
+            self.metrics.note(commands: pending.count, since: begun)
             Self.answer(&recorded)
             guard case .success(.appended) = outcome, batch.refusedWithKey.isEmpty else {
                 return SentBatch(pending: pending, batch: batch, isAnnounced: isAnnounced, outcome: outcome)

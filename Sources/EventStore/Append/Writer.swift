@@ -1,4 +1,5 @@
 import Concurrency
+package import CoreMetrics
 import LogLines
 package import Logging
 package import PinWire
@@ -24,6 +25,7 @@ package actor Writer {
     private let clock: @Sendable () -> Timestamp
     private let limits: Limits
     private let logger: Logger
+    private let metrics: AppendMetrics
 
     private let queue: CommandQueue
     private let notifier = AppendNotifier()
@@ -37,8 +39,10 @@ package actor Writer {
 
     package init(
         ledger: Ledger, configuration: PostgresConfiguration, limits: Limits = Limits(), logger: Logger,
-        clock: @escaping @Sendable () -> Timestamp, environment: DecisionEnvironment
+        clock: @escaping @Sendable () -> Timestamp, environment: DecisionEnvironment,
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance
     ) {
+        self.metrics = AppendMetrics(metrics)
         self.ledger = ledger
         self.configuration = configuration
         self.limits = limits
@@ -63,6 +67,9 @@ package actor Writer {
             throw error
         }
     }
+
+    /// How many commands wait for the next batch.
+    package nonisolated var waitingCount: Int { self.queue.count }
 
     /// Answers all waiting senders, whatever the outcome of their commands: for a server that stops and waits no
     /// longer.
@@ -262,7 +269,8 @@ package actor Writer {
             ?? Batch(pending, on: view, at: clock(), environment: environment)
         self.queue.begin(on: batch.after)
         let appender = PipelinedAppender(
-            ledger: ledger, queue: self.queue, lease: self.lease, notifier: self.notifier, logger: self.logger)
+            ledger: ledger, queue: self.queue, lease: self.lease, notifier: self.notifier, logger: self.logger,
+            metrics: self.metrics)
         return await connection.perform { @Sendable connection in appender.run(pending, batch, on: connection) }
     }
 
@@ -273,6 +281,8 @@ package actor Writer {
         let (ledger, now, environment) = (self.ledger, self.clock(), self.environment)
         // The decisions, also where the transaction in which they were made does not end.
         let decided = Decided()
+        let begun = ContinuousClock.now
+        defer { self.metrics.note(commands: pending.count, since: begun) }
         let outcome: Result<AppendOutcome, any Error>
         do {
             let appended = try await connection.transaction { @Sendable connection in

@@ -22,7 +22,7 @@ extension Responder {
         // Strangers' requests to public operations are no one's business here, and many.
         let isOfOperators =
             route.map { $0.access.needsToken || $0.isAudited || request.headers[.authorization] != nil }
-            ?? (self.content != .client)
+            ?? self.content.takesTokens
         guard caller != nil || isOfOperators else { return }
         let outcome: AuditRecord.Outcome =
             switch status.code {

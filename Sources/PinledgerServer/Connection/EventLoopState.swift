@@ -129,19 +129,15 @@ package final class ServedCount: Sendable {
 /// The ``EventLoopState`` of each event loop.
 struct EventLoopStates: Sendable {
     private let shares: [ObjectIdentifier: NIOLoopBoundBox<EventLoopState>]
-    /// The same for all loops: relaxed additions of few loops.
-    let served: [ServedCount]
 
+    /// - Parameter served: The counts of the group's loops, as many as these, in their order.
     init(
         group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake,
-        push: DocumentPush, requestMemory: Int
+        push: DocumentPush, requestMemory: Int, served: [ServedCount]
     ) {
-        let loops = group.makeIterator().reduce(0) { count, _ in count + 1 }
+        let loops = served.count
         var shares: [ObjectIdentifier: NIOLoopBoundBox<EventLoopState>] = [:]
-        var served: [ServedCount] = []
-        for loop in group.makeIterator() {
-            let count = ServedCount()
-            served.append(count)
+        for (loop, count) in zip(group.makeIterator(), served) {
             let wakeup = LoopWakeup()
             let box = NIOLoopBoundBox.makeBoxSendingValue(
                 EventLoopState(
@@ -155,7 +151,6 @@ struct EventLoopStates: Sendable {
             }
         }
         self.shares = shares
-        self.served = served
     }
 
     /// The share of a loop of the group, on that loop.

@@ -29,6 +29,7 @@ struct Responder: HTTPResponder {
     let auditCounter: AuditCounter
     /// Whether the listener speaks TLS.
     let isSecure: Bool
+    let metrics: RequestMetrics
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
         let requestID = context.id
@@ -114,25 +115,45 @@ struct Responder: HTTPResponder {
             self.audit(problem, of: request, context, nil, [:], by: nil)
             return try self.refuse(problem, in: Self.interfaceMethods.contains(request.method) ? subtree : nil)
         case .route(let route, let parameters):
-            var caller: Authenticator.Caller?
+            let begun = ContinuousClock.now
             do {
-                if !route.needsNoLedger, let fault = self.unread() { throw fault }
-                caller = try self.caller(of: request, context, route)
-                let standing = try self.admit(caller, route)
-                let exchange = try self.exchange(
-                    of: request, context, route, parameters, parts.count > 1 ? parts[1] : "", by: caller)
-                let response = try await route.handler(exchange)
-                self.audit(readOf: route, response, of: request, context, parameters, by: caller)
-                return Answer(response: response, isPrepared: route.isPrepared, standing: standing)
+                let answer = try await self.answer(
+                    request, context, route, parameters, query: parts.count > 1 ? parts[1] : "")
+                self.metrics.note(route.operationID, answer.response.status.code, since: begun)
+                return answer
             } catch {
-                let problem = Problem(error)
-                self.note(error, as: problem, in: route, request, context)
+                // The client has given the request up, or the node stops: there is no answer.
                 if !(error is CancellationError) {
-                    self.audit(problem, of: request, context, route, parameters, by: caller)
+                    self.metrics.note(route.operationID, Problem(error).type.entry.status.code, since: begun)
                 }
-                guard let response = route.subtree?.refusal(problem) else { throw problem }
-                return Answer(response: response)
+                throw error
             }
+        }
+    }
+
+    /// The answer of an operation.
+    private func answer(
+        _ request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
+        query: Substring
+    ) async throws -> Answer {
+        var caller: Authenticator.Caller?
+        do {
+            if !route.needsNoLedger, let fault = self.unread() { throw fault }
+            caller = try self.caller(of: request, context, route)
+            let standing = try self.admit(caller, route)
+            let exchange = try self.exchange(
+                of: request, context, route, parameters, query, by: caller)
+            let response = try await route.handler(exchange)
+            self.audit(readOf: route, response, of: request, context, parameters, by: caller)
+            return Answer(response: response, isPrepared: route.isPrepared, standing: standing)
+        } catch {
+            let problem = Problem(error)
+            self.note(error, as: problem, in: route, request, context)
+            if !(error is CancellationError) {
+                self.audit(problem, of: request, context, route, parameters, by: caller)
+            }
+            guard let response = route.subtree?.refusal(problem) else { throw problem }
+            return Answer(response: response)
         }
     }
 
@@ -160,6 +181,8 @@ struct Responder: HTTPResponder {
                 of: request, from: context.peer, acceptsPassword: route.acceptsPassword,
                 acceptsCookie: route.acceptsCookie)
         }
+        // Monitoring systems have no token, and must be answered also when the node cannot tell a good one.
+        if self.content == .metrics, route.surface == .metrics { return nil }
         switch route.access {
         case .everybody: return nil
         case .optionalToken:
@@ -170,9 +193,9 @@ struct Responder: HTTPResponder {
                 return nil
             }
         case .log:
-            // Clients' listeners take no operators' tokens.
-            if self.isLogPublic(), self.content == .client || request.headers[.authorization] == nil { return nil }
-            guard self.content != .client else { throw Problem(.notFound, "There is nothing at this path.") }
+            // Only operators' listeners take tokens.
+            if self.isLogPublic(), !self.content.takesTokens || request.headers[.authorization] == nil { return nil }
+            guard self.content.takesTokens else { throw Problem(.notFound, "There is nothing at this path.") }
             return try authenticate()
         case .anyToken, .app, .somewhere, .everywhere: return try authenticate()
         }

@@ -10,6 +10,8 @@ struct Route: Sendable {
         case client
         /// `/v1`.
         case admin
+        /// `/metrics`: for operators, and on the listener for monitoring systems for everyone.
+        case metrics
         /// On every listener.
         case both
     }

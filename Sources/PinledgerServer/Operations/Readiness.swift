@@ -24,8 +24,10 @@ struct Readiness: Sendable {
     let signs: Bool
     /// The node's state, whatever the use; nil in the normal state.
     private let state: String?
-    /// The node's state in one word, as other nodes are told.
+    /// The node's state in one word, as other nodes are told: one of ``stateNames``.
     let stateName: String
+
+    static let stateNames = ["running", "starting", "draining", "suspended", "unsigned", "upgrade_needed", "halted"]
 
     init(_ services: Services) {
         let fault = services.ledger.fault

@@ -1,4 +1,5 @@
 import EventStore
+import Exposition
 import Firebase
 import Foundation
 import Keys
@@ -154,6 +155,9 @@ struct Node {
             listeners[0].connections = max(1, listeners[0].connections - share)
             listeners.append(.init(.admin, host: admin.host, port: admin.port, connections: share))
         }
+        if let metrics = self.configuration.metricsListen {
+            listeners.append(.init(.metrics, host: metrics.host, port: metrics.port, connections: 64))
+        }
         let (bound, binding) = AsyncStream.makeStream(of: (listener: Int, port: Int).self)
         let applications: [any Service] = listeners.enumerated().map { index, listener in
             server.application(for: listener) { binding.yield((index, $0)) }
@@ -303,13 +307,14 @@ struct Node {
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
+        let metrics = MetricRegistry()
         let writer =
             self.configuration.isReadOnly
             ? nil
             : Writer(
                 ledger: ledger, configuration: Self.writing(database, within: self.configuration.databaseTimeout),
                 limits: Self.limits(self.configuration), logger: self.logger, clock: now,
-                environment: factSources.environment
+                environment: factSources.environment, metrics: metrics
             )
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, bundles: self.configuration.bundles, publisher: publisher,
@@ -337,7 +342,7 @@ struct Node {
                 trustedProxies: self.configuration.telemetry.trustedProxies),
             version: Version.text,
             observations: factSources.observations, probeScheduler: factSources.probeScheduler,
-            environment: factSources.environment
+            environment: factSources.environment, metrics: metrics
         )
         return Parts(services: services, follower: follower, clock: clock, factSources: factSources)
     }

@@ -32,6 +32,14 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Address for monitoring systems, which read /metrics there without a token. Default: none; operators read it with theirs. [env: PINLEDGER_METRICS_LISTEN]",
+            valueName: "host:port"
+        )
+    )
+    var metricsListen: String?
+
+    @Option(
+        help: ArgumentHelp(
             "File with the 32-byte key (base64 or hex) that seals secrets in the database. [env: PINLEDGER_KEK_FILE]",
             valueName: "file"
         )
@@ -201,6 +209,8 @@ struct NodeConfiguration: Sendable {
     var database: String
     var listen: ListenAddress
     var adminListen: ListenAddress?
+    /// Nil for none.
+    var metricsListen: ListenAddress?
     var keyEncryptionKey: KeyEncryptionKey?
     /// By whose signatures a node without ``keyEncryptionKey`` follows the ledger; none where it believes what it reads.
     var batchPublicKeys: [Ed25519PublicKey]
@@ -249,6 +259,8 @@ struct NodeConfiguration: Sendable {
         self.database = database
         self.listen = try ListenAddress(options.listen ?? Environment["PINLEDGER_LISTEN"] ?? Self.defaultListen)
         self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
+        self.metricsListen = try (options.metricsListen ?? Environment["PINLEDGER_METRICS_LISTEN"])
+            .map(ListenAddress.init)
         self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
         self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
         self.batchPublicKeys = try Self.readBatchPublicKeys(options.batchPublicKey)

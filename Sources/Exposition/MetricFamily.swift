@@ -1,0 +1,128 @@
+/// A family of metrics that a node shows at `/metrics`.
+///
+/// All families are declared here, with their kind, help and labels (``declaration``): a call site names a family and gives numbers,
+/// and cannot make up a name. The raw value is the family's name, which alerts and dashboards may rely on.
+/// `Sources/CHandbook/pages/metrics.md` lists all families.
+package enum MetricFamily: String, CaseIterable, Sendable {
+    // The process
+    case build = "pinledger_build"
+    case startTime = "pinledger_start_time_seconds"
+    case residentMemory = "pinledger_resident_memory_bytes"
+    case processorTime = "pinledger_processor_seconds"
+    case openFiles = "pinledger_open_files"
+
+    // What the node can do
+    case nodeState = "pinledger_node_state"
+    case nodeUse = "pinledger_node_use"
+
+    // Requests
+    case requests = "pinledger_requests"
+    case requestDuration = "pinledger_request_duration_seconds"
+    case preparedAnswers = "pinledger_prepared_answers"
+    case clientStreams = "pinledger_client_streams"
+
+    // The ledger
+    case ledgerPosition = "pinledger_ledger_position"
+    case ledgerEvents = "pinledger_ledger_events_behind"
+    case appendedBatches = "pinledger_append_batch_commands"
+    case appendDuration = "pinledger_append_duration_seconds"
+    case waitingCommands = "pinledger_append_waiting_commands"
+    case databaseConnections = "pinledger_database_connections"
+    case databaseWaiting = "pinledger_database_waiting_requests"
+
+    // Documents
+    case apps = "pinledger_apps"
+    case documents = "pinledger_documents"
+    case documentsBehind = "pinledger_documents_behind"
+
+    // What may need attention
+    case killSwitches = "pinledger_kill_switches"
+    case openChanges = "pinledger_open_changes"
+    case signingKeys = "pinledger_signing_keys"
+    case tokenExpiry = "pinledger_next_token_expiry_timestamp_seconds"
+    case pausedWebhooks = "pinledger_paused_webhooks"
+
+    package enum Kind: String, Sendable {
+        case counter, gauge, histogram, info
+    }
+
+    package struct Declaration: Sendable {
+        package var kind: Kind
+        package var help: String
+        /// The names of its labels, in the order of the values.
+        package var labels: [String]
+        /// The upper bounds of a histogram's buckets, without the last, which is infinite.
+        package var bounds: [Double]
+
+        init(_ kind: Kind, _ help: String, labels: [String] = [], bounds: [Double] = []) {
+            self.kind = kind
+            self.help = help
+            self.labels = labels
+            self.bounds = bounds
+        }
+    }
+
+    private static let seconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+    package var declaration: Declaration {
+        switch self {
+        case .build: Declaration(.info, "The version of the program.", labels: ["version"])
+        case .startTime: Declaration(.gauge, "When the process started, in seconds since 1970.")
+        case .residentMemory: Declaration(.gauge, "Memory of the process that is in RAM, in bytes.")
+        case .processorTime: Declaration(.counter, "Processor time of the process, user and system, in seconds.")
+        case .openFiles: Declaration(.gauge, "Files and sockets that the process has open.")
+        case .nodeState:
+            Declaration(
+                .gauge,
+                "1 for the state of the node: running, starting, draining, suspended, unsigned, upgrade_needed or halted.",
+                labels: ["state"])
+        case .nodeUse:
+            Declaration(
+                .gauge, "1 for each use that the node is ready for, as in /readyz, and 0 for the others.",
+                labels: ["use"])
+        case .requests:
+            Declaration(
+                .counter,
+                "Requests that were answered by an operation of the contract, without those from prepared answers; none for paths that no operation has.",
+                labels: ["operation", "status"])
+        case .requestDuration:
+            Declaration(
+                .histogram, "Time from the whole head of a request to its answer, in seconds.", labels: ["operation"],
+                bounds: Self.seconds)
+        case .preparedAnswers:
+            Declaration(
+                .counter, "Requests of clients that were answered from prepared bytes: 200 with a body, 304 without.",
+                labels: ["status"])
+        case .clientStreams: Declaration(.gauge, "Clients that wait for new documents on a stream.")
+        case .ledgerPosition: Declaration(.gauge, "Events of the ledger that the node has read.")
+        case .ledgerEvents:
+            Declaration(.gauge, "Events that the node knows of and has not read; 0 while it cannot ask the database.")
+        case .appendedBatches:
+            Declaration(
+                .histogram, "Commands that the node appended together, refused ones included.",
+                bounds: [1, 2, 5, 10, 20, 50, 100, 200, 500])
+        case .appendDuration:
+            Declaration(
+                .histogram, "Time from the beginning of a batch to its commit or failure, in seconds.",
+                bounds: Self.seconds)
+        case .waitingCommands: Declaration(.gauge, "Commands that wait for the next batch.")
+        case .databaseConnections:
+            Declaration(.gauge, "Connections of the pool for reading, in use or idle.", labels: ["use"])
+        case .databaseWaiting: Declaration(.gauge, "Requests that wait for a connection of the pool.")
+        case .apps: Declaration(.gauge, "Apps, archived ones included.")
+        case .documents: Declaration(.gauge, "Documents that the node serves.")
+        case .documentsBehind: Declaration(.gauge, "Apps whose document is behind the ledger.")
+        case .killSwitches:
+            Declaration(.gauge, "Kill switches in force, by scope: fleet, app, host or versions.", labels: ["scope"])
+        case .openChanges:
+            Declaration(.gauge, "Proposed changes that wait for approvals, for their time or to be applied.")
+        case .signingKeys: Declaration(.gauge, "Keys of documents, by state.", labels: ["state"])
+        case .tokenExpiry:
+            Declaration(
+                .gauge,
+                "When the first of the tokens that operators and programs use expires, in seconds since 1970; sessions, codes and calendar feeds aside."
+            )
+        case .pausedWebhooks: Declaration(.gauge, "Webhooks that are paused, by operators or after failures.")
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import EventStore
+import Exposition
+import PinWire
+import Pinning
+import Postgres
+import Publishing
+
+/// The numbers of a node at one moment, for `/metrics`.
+struct NodeMetrics: Sendable {
+    let services: Services
+    let push: DocumentPush
+    /// How many requests each event loop has answered from prepared bytes.
+    let served: [ServedCount]
+
+    /// All of them. Memory only, but for what the system says of the process; its cost is linear in the apps.
+    func samples() -> MetricSamples {
+        var samples = MetricSamples()
+        samples.add(.build, 1, self.services.version)
+        self.addProcess(to: &samples)
+        self.addNode(to: &samples)
+        self.addLedger(to: &samples)
+        self.addState(to: &samples)
+        self.services.metrics.collect(into: &samples)
+        return samples
+    }
+
+    private func addProcess(to samples: inout MetricSamples) {
+        let usage = ProcessUsage.now
+        samples.add(.startTime, Double(self.services.startedAt.microseconds) / 1e6)
+        samples.add(.processorTime, usage.processorSeconds)
+        if let bytes = usage.residentBytes { samples.add(.residentMemory, bytes) }
+        if let count = usage.openFiles { samples.add(.openFiles, count) }
+    }
+
+    private func addNode(to samples: inout MetricSamples) {
+        let readiness = Readiness(self.services)
+        for state in Readiness.stateNames {
+            samples.add(.nodeState, readiness.stateName == state ? 1 : 0, state)
+        }
+        for use in Readiness.Use.allCases { samples.add(.nodeUse, readiness.allows(use) ? 1 : 0, use.rawValue) }
+        samples.add(.preparedAnswers, self.served.reduce(0) { $0 + $1.ok }, "200")
+        samples.add(.preparedAnswers, self.served.reduce(0) { $0 + $1.unmodified }, "304")
+        samples.add(.clientStreams, self.push.count)
+    }
+
+    private func addLedger(to samples: inout MetricSamples) {
+        let ledger = self.services.ledger
+        let position = ledger.position
+        samples.add(.ledgerPosition, Double(position))
+        samples.add(.ledgerEvents, Double(max(0, ledger.endSeen - position)))
+        if let writer = self.services.writer { samples.add(.waitingCommands, writer.waitingCount) }
+        let occupancy = self.services.pool.occupancy
+        samples.add(.databaseConnections, occupancy.leased, "in_use")
+        samples.add(.databaseConnections, occupancy.idle, "idle")
+        samples.add(.databaseWaiting, occupancy.waiting)
+    }
+
+    private func addState(to samples: inout MetricSamples) {
+        let (state, now) = (self.services.ledger.view.state, self.services.clock())
+        samples.add(.apps, state.apps.count)
+        samples.add(.documents, self.services.publisher.table.count)
+        samples.add(.documentsBehind, self.services.lag.count)
+        var switches = ["fleet": 0, "app": 0, "app_versions": 0, "host": 0]
+        func count(_ killSwitch: KillSwitch?, _ scope: String) {
+            if killSwitch?.isInForce(at: now) == true { switches[scope, default: 0] += 1 }
+        }
+        count(state.fleet.killSwitch, "fleet")
+        for app in state.apps.values {
+            count(app.killSwitch, "app")
+            for engaged in app.versionKillSwitches { count(engaged.killSwitch, "app_versions") }
+            for host in app.hosts.values { count(host.killSwitch, "host") }
+        }
+        for (scope, count) in switches.sorted(by: { $0.key < $1.key }) { samples.add(.killSwitches, count, scope) }
+        samples.add(.openChanges, state.changes.changes.values.count { $0.isOpen(at: now) })
+        for key in SigningKeyState.allCases {
+            samples.add(.signingKeys, state.keys.keys.values.count { $0.state == key }, key.rawValue)
+        }
+        let tokens = state.access.tokens.values.filter {
+            [.general, .pipeline].contains($0.kind) && $0.isValid(at: now)
+        }
+        if let first = tokens.map(\.expiresAt).min() { samples.add(.tokenExpiry, Double(first.seconds)) }
+        samples.add(.pausedWebhooks, state.webhooks.hooks.values.count(where: \.isPaused))
+    }
+}

@@ -1,0 +1,50 @@
+import CoreMetrics
+import Exposition
+import Synchronization
+
+/// What a node counts of the requests that its operations answer.
+final class RequestMetrics: Sendable {
+    private struct Handles {
+        let duration: Timer
+        /// By status.
+        var counters: [Int: Counter] = [:]
+    }
+
+    private let registry: MetricRegistry
+    /// By the operation's id.
+    private let handles = Mutex<[String: Handles]>([:])
+
+    init(registry: MetricRegistry) { self.registry = registry }
+
+    /// Counts a request that was answered.
+    func note(_ operationID: String, _ status: Int, since begun: ContinuousClock.Instant) {
+        let duration = ContinuousClock.now - begun
+        let (counter, timer) = self.handles.withLock { handles in
+            var known =
+                handles[operationID]
+                ?? Handles(
+                    duration: Timer(
+                        label: MetricFamily.requestDuration.rawValue, dimensions: [("operation", operationID)],
+                        factory: self.registry))
+            let counter =
+                known.counters[status]
+                ?? Counter(
+                    label: MetricFamily.requests.rawValue,
+                    dimensions: [("operation", operationID), ("status", "\(status)")], factory: self.registry)
+            known.counters[status] = counter
+            handles[operationID] = known
+            return (counter, known.duration)
+        }
+        counter.increment()
+        timer.recordNanoseconds(duration.nanoseconds)
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds; of durations over centuries the most that there are.
+    fileprivate var nanoseconds: Int64 {
+        let (seconds, attoseconds) = self.components
+        let (whole, isOver) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        return isOver ? .max : whole + attoseconds / 1_000_000_000
+    }
+}

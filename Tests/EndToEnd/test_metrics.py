@@ -1,0 +1,136 @@
+"""Metrics: what monitoring systems read, with a token and on a listener of their own, and what the numbers count."""
+
+import re
+import time
+
+import pytest
+from pinledger import API, Server, eventually, free_port, from_now
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as prometheus
+
+APP = "com.example.metrics"
+OPENMETRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
+
+
+@pytest.fixture(scope="module")
+def metered():
+    """A server with a listener for monitoring systems."""
+    port = free_port()
+    server = Server()
+    server.environment["PINLEDGER_METRICS_LISTEN"] = f"127.0.0.1:{port}"
+    try:
+        server.start()
+        server.monitoring = API(port, None)
+        server.api.make_app(APP, "api.example.com")
+        yield server
+    finally:
+        server.destroy()
+
+
+def families(server: Server) -> dict:
+    answer = server.monitoring.get("/metrics", **OPENMETRICS)
+    assert answer.status == 200, answer
+    return {family.name: family for family in openmetrics(answer.body.decode())}
+
+
+def sample(server: Server, name: str, **labels: str) -> float | None:
+    found = [each.value for family in families(server).values() for each in family.samples if each.name == name and each.labels == labels]
+    assert len(found) < 2, found
+    return found[0] if found else None
+
+
+def test_both_formats_are_read_by_the_reader_of_prometheus(metered):
+    answer = metered.monitoring.get("/metrics", **OPENMETRICS)
+    assert answer["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert answer["Vary"] == "Accept" and answer["Cache-Control"] == "no-store"
+    strict = list(openmetrics(answer.body.decode()))
+    plain = metered.monitoring.get("/metrics")
+    assert plain["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert {family.name for family in prometheus(plain.body.decode())} == {
+        family.name + ("_info" if family.type == "info" else "") for family in strict
+    }
+    assert all(family.documentation for family in strict)
+
+
+def test_every_family_of_a_node_is_in_the_handbook(metered):
+    page = metered.cli("handbook", "metrics").stdout
+    for name in families(metered):
+        assert f"`{name}`" in page
+
+
+def test_operators_read_metrics_with_a_token_that_may_and_strangers_do_not(metered):
+    api = metered.api
+    assert api.get("/metrics").status == 200
+    assert api.holding("viewer").get("/metrics").status == 200
+    refused = api.holding("viewer", APP).get("/metrics")
+    assert (refused.status, refused.json["type"]) == (403, "/problems/permission_denied")
+    assert API(api.port, None).get("/metrics").status == 401
+
+
+def test_the_listener_for_monitoring_systems_has_nothing_that_is_not_public(metered):
+    monitoring = metered.monitoring
+    assert monitoring.get("/healthz").status == 200 and monitoring.get("/readyz").status == 200
+    for target in ("/v1/whoami", "/v1/apps", f"/client/v1/apps/{APP}/document", "/log/checkpoint", "/compat/wultra/admin/apps"):
+        for token in (None, metered.api.token):
+            assert monitoring.request("GET", target, token=token).status == 404, target
+    # Nor does a token give more of it.
+    assert monitoring.request("GET", "/readyz", token=metered.api.token).json == monitoring.get("/readyz").json
+
+
+def test_numbers_count_what_they_say(metered):
+    api = metered.api
+
+    def requests(operation: str, status: int) -> float:
+        return sample(metered, "pinledger_requests_total", operation=operation, status=str(status)) or 0
+
+    before = requests("getApp", 200), requests("getApp", 404), sample(metered, "pinledger_append_batch_commands_sum")
+    for _ in range(3):
+        api.must("GET", f"/v1/apps/{APP}")
+    assert api.get("/v1/apps/com.example.nothing").status == 404
+    api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Counted"})
+    assert requests("getApp", 200) == before[0] + 3 and requests("getApp", 404) == before[1] + 1
+    assert sample(metered, "pinledger_request_duration_seconds_count", operation="getApp") == before[0] + before[1] + 4
+    assert sample(metered, "pinledger_append_batch_commands_sum") > before[2]
+    assert sample(metered, "pinledger_append_duration_seconds_count") >= 1
+    assert eventually(lambda: sample(metered, "pinledger_ledger_position") == api.position())
+    assert sample(metered, "pinledger_apps") == 1 and sample(metered, "pinledger_documents") == 1
+    assert eventually(lambda: sample(metered, "pinledger_documents_behind") == 0)
+
+
+def test_prepared_answers_are_counted_where_they_are_given(metered):
+    api = API(metered.api.port, None)
+    before = sample(metered, "pinledger_prepared_answers_total", status="200"), sample(metered, "pinledger_prepared_answers_total", status="304")
+    first = eventually(lambda: (answer := api.document(APP)).status == 200 and answer)
+    for _ in range(4):
+        assert api.get(f"/client/v1/apps/{APP}/document", **{"If-None-Match": first["ETag"]}).status == 304
+    assert sample(metered, "pinledger_prepared_answers_total", status="200") > before[0]
+    assert sample(metered, "pinledger_prepared_answers_total", status="304") == before[1] + 4
+
+
+def test_kill_switches_in_force_are_counted_by_scope(metered):
+    target = f"/v1/apps/{APP}/kill-switch"
+    metered.api.must("PUT", target, {"expires_at": from_now(hours=1), "reason": "drill"})
+    assert eventually(lambda: sample(metered, "pinledger_kill_switches", scope="app") == 1)
+    assert sample(metered, "pinledger_kill_switches", scope="fleet") == 0
+    metered.api.must("DELETE", f"{target}?reason=over")
+    assert eventually(lambda: sample(metered, "pinledger_kill_switches", scope="app") == 0)
+
+
+def test_the_state_of_the_node_is_one_of_its_states(metered):
+    states = {each.labels["state"]: each.value for each in families(metered)["pinledger_node_state"].samples}
+    assert states.pop("running") == 1 and set(states.values()) == {0}
+    uses = {each.labels["use"]: each.value for each in families(metered)["pinledger_node_use"].samples}
+    assert uses == {"serves": 1, "serves_documents": 1, "writes": 1, "signs": 1}
+
+
+def test_metrics_name_no_app_host_or_person(metered):
+    text = metered.monitoring.get("/metrics").body.decode()
+    assert APP not in text and "example.com" not in text and "tok_" not in text
+    assert re.search(r'pinledger_build_info\{version="\d', text)
+
+
+def test_a_node_that_cannot_reach_its_database_still_shows_metrics(metered):
+    with metered.locked("pinledger.head", "ACCESS EXCLUSIVE"):
+        started = time.monotonic()
+        assert sample(metered, "pinledger_apps") == 1
+        assert time.monotonic() - started < 5
