@@ -7,7 +7,7 @@ SHELL := /bin/bash
 
 # One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
 # errors.
-SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo
+SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo $(MORE_SWIFT_FLAGS)
 PROGRAM := .build/debug/pinledger
 # The formatter holds every file open that it is given: shells allow 1024.
 SWIFT_FILES := find Package.swift Sources Tests -name '*.swift' -print0
