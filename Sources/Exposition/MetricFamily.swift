@@ -83,7 +83,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .requests:
             Declaration(
                 .counter,
-                "Requests that were answered by an operation of the contract, without those from prepared answers; none for paths that no operation has.",
+                "Requests that an operation of the contract answered. Those answered from prepared bytes, and those for paths without an operation, are not counted here.",
                 labels: ["operation", "status"])
         case .requestDuration:
             Declaration(
@@ -96,7 +96,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .clientStreams: Declaration(.gauge, "Clients that wait for new documents on a stream.")
         case .ledgerPosition: Declaration(.gauge, "Events of the ledger that the node has read.")
         case .ledgerEvents:
-            Declaration(.gauge, "Events that the node knows of and has not read; 0 while it cannot ask the database.")
+            Declaration(.gauge, "Events that the node knows of and has not read.")
         case .appendedBatches:
             Declaration(
                 .histogram, "Commands that the node appended together, refused ones included.",
@@ -113,7 +113,8 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .documents: Declaration(.gauge, "Documents that the node serves.")
         case .documentsBehind: Declaration(.gauge, "Apps whose document is behind the ledger.")
         case .killSwitches:
-            Declaration(.gauge, "Kill switches in force, by scope: fleet, app, host or versions.", labels: ["scope"])
+            Declaration(
+                .gauge, "Kill switches in force, by scope: everything, app, app_versions or host.", labels: ["scope"])
         case .openChanges:
             Declaration(.gauge, "Proposed changes that wait for approvals, for their time or to be applied.")
         case .signingKeys: Declaration(.gauge, "Keys of documents, by state.", labels: ["state"])

@@ -111,7 +111,7 @@ def test_kill_switches_in_force_are_counted_by_scope(metered):
     target = f"/v1/apps/{APP}/kill-switch"
     metered.api.must("PUT", target, {"expires_at": from_now(hours=1), "reason": "drill"})
     assert eventually(lambda: sample(metered, "pinledger_kill_switches", scope="app") == 1)
-    assert sample(metered, "pinledger_kill_switches", scope="fleet") == 0
+    assert sample(metered, "pinledger_kill_switches", scope="everything") == 0
     metered.api.must("DELETE", f"{target}?reason=over")
     assert eventually(lambda: sample(metered, "pinledger_kill_switches", scope="app") == 0)
 

@@ -1,5 +1,6 @@
 import CoreMetrics
 import Exposition
+import Metrics
 
 /// What a node measures of its appends.
 struct AppendMetrics: Sendable {
@@ -14,7 +15,6 @@ struct AppendMetrics: Sendable {
     /// Notes a batch that was recorded, refused or failed.
     func note(commands count: Int, since begun: ContinuousClock.Instant) {
         self.commands.record(count)
-        let (seconds, attoseconds) = (ContinuousClock.now - begun).components
-        self.duration.recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        self.duration.record(duration: ContinuousClock.now - begun)
     }
 }

@@ -10,7 +10,7 @@ struct Route: Sendable {
         case client
         /// `/v1`.
         case admin
-        /// `/metrics`: for operators, and on the listener for monitoring systems for everyone.
+        /// `/metrics`: operators read it with a token. The listener for monitoring systems asks for none.
         case metrics
         /// On every listener.
         case both

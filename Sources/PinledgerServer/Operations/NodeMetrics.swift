@@ -60,11 +60,11 @@ struct NodeMetrics: Sendable {
         samples.add(.apps, state.apps.count)
         samples.add(.documents, self.services.publisher.table.count)
         samples.add(.documentsBehind, self.services.lag.count)
-        var switches = ["fleet": 0, "app": 0, "app_versions": 0, "host": 0]
+        var switches = ["everything": 0, "app": 0, "app_versions": 0, "host": 0]
         func count(_ killSwitch: KillSwitch?, _ scope: String) {
             if killSwitch?.isInForce(at: now) == true { switches[scope, default: 0] += 1 }
         }
-        count(state.fleet.killSwitch, "fleet")
+        count(state.fleet.killSwitch, "everything")
         for app in state.apps.values {
             count(app.killSwitch, "app")
             for engaged in app.versionKillSwitches { count(engaged.killSwitch, "app_versions") }

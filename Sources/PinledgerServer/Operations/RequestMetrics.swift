@@ -1,5 +1,6 @@
 import CoreMetrics
 import Exposition
+import Metrics
 import Synchronization
 
 /// What a node counts of the requests that its operations answer.
@@ -36,15 +37,6 @@ final class RequestMetrics: Sendable {
             return (counter, known.duration)
         }
         counter.increment()
-        timer.recordNanoseconds(duration.nanoseconds)
-    }
-}
-
-extension Duration {
-    /// Whole nanoseconds; of durations over centuries the most that there are.
-    fileprivate var nanoseconds: Int64 {
-        let (seconds, attoseconds) = self.components
-        let (whole, isOver) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return isOver ? .max : whole + attoseconds / 1_000_000_000
+        timer.record(duration: duration)
     }
 }

@@ -59,6 +59,7 @@ enum SessionCookie {
             } else if isReading {
                 return
             }
+        // Another site, another host of this site, or a value that is not known: refused below.
         default: break
         }
         throw Problem(
