@@ -7,8 +7,9 @@ import Synchronization
 /// While a batch commits, the commands behind it are decided one by one on its result. The sender of the next batch,
 /// which is the writer or the thread of its connection, takes what is decided by then.
 ///
-/// There are two locks, taken in this order: `decided` is held for one decision at a time, `line` for a few
-/// instructions. Senders take only `line`.
+/// There are two locks, taken in this order: `decided`, which is held while commands are decided, and `line`, for a few
+/// instructions. Senders of commands take only `line`. The task that decides ahead gives way to the sender of a batch:
+/// it takes `decided` for one decision at a time and never waits for it.
 final class CommandQueue: Sendable {
     /// The waiting commands, and the tasks to wake for them.
     private struct Line {
@@ -45,6 +46,8 @@ final class CommandQueue: Sendable {
     private let environment: DecisionEnvironment
     private let line = Mutex(Line())
     private let decided = Mutex(Decided())
+    /// A sender takes its batch, or is about to.
+    private let isTaking = Atomic(false)
 
     init(
         limits: Writer.Limits, clock: @escaping @Sendable () -> Timestamp,
@@ -129,8 +132,15 @@ final class CommandQueue: Sendable {
                     $0.hasNews = false; return $0.isClosed
                 })
             else { return }
-            while self.decideNext(atMost: self.limits.batch) {}
+            while self.decideAhead() {}
         }
+    }
+
+    /// Decides the first undecided command; false where there is none, enough is decided, or a sender decides itself.
+    private func decideAhead() -> Bool {
+        // A sender that waits for the lock must not find it taken again.
+        guard !self.isTaking.load(ordering: .relaxed) else { return false }
+        return self.decided.withLockIfAvailable { self.decideNext(&$0, atMost: self.limits.batch) } ?? false
     }
 
     /// Ends every wait: waiting commands are answered so, and new ones are refused.
@@ -214,10 +224,12 @@ final class CommandQueue: Sendable {
     /// The next batch, after ``begin(on:)`` or another batch; nil where no command waits. The commands behind it are
     /// decided on it.
     func next() -> (PendingBatch, Batch)? {
-        // A batch costs the database as much as some twenty events: it is better to decide a few more now than to send
-        // two batches.
-        while self.decideNext(atMost: min(Self.largeBatch, self.limits.batch)) {}
+        self.isTaking.store(true, ordering: .relaxed)
+        defer { self.isTaking.store(false, ordering: .relaxed) }
         return self.decided.withLock { decided in
+            // A batch costs the database as much as some twenty events: it is better to decide a few more now than to
+            // send two batches.
+            while self.decideNext(&decided, atMost: min(Self.largeBatch, self.limits.batch)) {}
             guard let batch = decided.batch.take() else { return nil }
             let (pending, decider) = self.line.withLock { line in
                 let pending = Array(line.waiting.prefix(batch.count))
@@ -247,19 +259,14 @@ final class CommandQueue: Sendable {
     }
 
     /// Decides the first undecided command; false where there is none, or enough is decided.
-    private func decideNext(atMost limit: Int) -> Bool {
-        self.decided.withLock { decided in
-            guard let base = decided.base else { return false }
-            let count = decided.batch?.count ?? 0
-            guard count < limit else { return false }
-            let next = self.line.withLock { $0.waiting.count > count ? $0.waiting[count] : nil }
-            guard let next else { return false }
-            // The value is taken out while it grows, so that nothing in it is copied.
-            var batch =
-                decided.batch.take() ?? Batch(on: base, at: self.clock(), environment: self.environment)
-            batch.add(next.request)
-            decided.batch = batch
-            return true
-        }
+    private func decideNext(_ decided: inout Decided, atMost limit: Int) -> Bool {
+        guard let base = decided.base else { return false }
+        let count = decided.batch?.count ?? 0
+        guard count < limit else { return false }
+        let next = self.line.withLock { $0.waiting.count > count ? $0.waiting[count] : nil }
+        guard let next else { return false }
+        if decided.batch == nil { decided.batch = Batch(on: base, at: self.clock(), environment: self.environment) }
+        decided.batch?.add(next.request)
+        return true
     }
 }

@@ -46,23 +46,24 @@ package enum AppCommand: Hashable, Sendable {
     /// With `isLowered`, the rail only warns from now on.
     case setGuardRail(GuardRail, isLowered: Bool)
 
-    case startRotation(NewRotation)
+    // Indirect, as others below: a rare command must not make every one of them large.
+    indirect case startRotation(NewRotation)
     /// Ends the phase `from`; nil for the present one.
     case advanceRotation(String, from: Rotation.Phase?)
     /// With `keepsNext`, the next key stays published.
     case abortRotation(String, keepsNext: Bool)
 
     /// Declares that installs of a kind are served, with these settings.
-    case setClient(ClientKind, ClientSettings)
+    indirect case setClient(ClientKind, ClientSettings)
     case removeClient(ClientKind)
     /// Sets the key that signs the kind's format. Installs have the public half built in.
     case setClientKey(ClientKind, ClientKey)
 
     /// Carries out the reaction that clients' reports lead to, if it is still due. Only the server itself does this.
-    case react(Reaction.Due)
+    indirect case react(Reaction.Due)
 
     /// Puts a recorded change back, as far as no later one set the same parts (``Reversal``).
-    case revert(PastChange)
+    indirect case revert(PastChange)
 
     /// A rotation to be started.
     package struct NewRotation: Hashable, Sendable {
