@@ -7,7 +7,7 @@ import random
 import time
 
 import pytest
-from pinledger import API, from_now, host_body, in_threads, pin_of, unhurried
+from pinledger import API, eventually, from_now, host_body, in_threads, pin_of, unhurried
 from test_nodes import start_node
 
 SHOP, HOST = "com.example.changes.shop", "shop.example.com"
@@ -67,7 +67,7 @@ def renaming(name: str | None = None) -> dict:
 
 
 def proposed(api: API, body: dict | None = None, query: str = "change=new", path: str = APP, method: str = "PATCH") -> dict:
-    answer = api.request(method, f"{path}?{query}", body or renaming())
+    answer = api.request(method, f"{path}?{query}", renaming() if body is None and method == "PATCH" else body)
     assert answer.status == 202, answer
     assert answer.headers["Location"] == f"/v1/changes/{answer.json['change_id']}"
     return answer.json["change"]
@@ -247,6 +247,89 @@ def test_a_proposed_retirement_leaves_the_key_as_it_is(admin, people):
 
 def own_secret_count(admin: API, kid: str) -> int:
     return int(admin.server.sql(f"SELECT count(*) FROM pinledger.signing_secret WHERE kid = '{kid}'"))
+
+
+def test_settings_of_the_log_and_of_webhooks_take_two_people_where_a_rule_says_so(admin, people, bob):
+    root = people["root"].api
+    root.must("POST", "/v1/log", {"origin": "changes.example.com/log"})
+    keys = [root.get("/v1/log").json["keys"][0]["kid"]]
+    keys.append(root.must("POST", "/v1/log/keys", {}).json["events"][0]["data"]["kid"])
+    hook = root.must("POST", "/v1/webhooks", {"url": "https://example.com/hook", "description": "note"}).json["webhook_id"]
+    witness = "witness.example.net/w1+621ef7a3+BHQ36cEh+K1pR4heKOHN+FOq6QTGzcCgS2MmMzV1junQ"
+    rule = {"apps": ["*"], "approvals": 1, "permissions": ["log.manage", "webhooks.manage"]}
+    admin.must("PUT", "/v1/access/approval-rules/outgoing", rule)
+    requests = [
+        ("PATCH", "/v1/log", {"public": True, "document_proofs": True}),
+        ("POST", f"/v1/log/keys/{keys[0]}/retire", {}),
+        ("POST", "/v1/log/witnesses", {"vkey": witness, "url": "https://witness.example.net/pins"}),
+        ("PUT", "/v1/log/quorum", {"quorum": 1}),
+        ("PATCH", f"/v1/webhooks/{hook}", {"url": "https://example.com/other", "types": ["PinRevoked"], "apps": [SHOP], "description": None}),
+        ("PATCH", f"/v1/webhooks/{hook}", {"paused": True}),
+    ]  # fmt: skip
+    try:
+        draft = None
+        for method, path, body in requests:
+            body |= {"reason": "audit"}
+            if path != "/v1/log/quorum":  # There is no witness yet: alone it is refused for that.
+                assert problem(root.request(method, path, body)) == (403, "approval_required"), path
+            draft = proposed(root, body, f"change={draft['change_id'] if draft else 'draft'}", path, method)
+        change = act(root, draft, "propose").json["change"]
+        assert own_secret_count(admin, keys[0]) == 1
+        assert root.get("/v1/log").json["public"] is False
+        assert problem(act(root, change, "apply")) == (409, "approvals_missing")
+        assert approve(bob, change).status == 200
+        assert act(root, change, "apply").status == 200
+        log, shown_hook = root.get("/v1/log").json, root.get(f"/v1/webhooks/{hook}").json
+        assert log["public"] is True and log["document_proofs"] is True
+        assert [key["kid"] for key in log["keys"] if "retired_at" not in key] == [keys[1]]
+        assert root.get("/v1/log/witnesses").json["quorum"] == 1
+        assert (shown_hook["url"], shown_hook["types"], shown_hook["apps"]) == ("https://example.com/other", ["PinRevoked"], [SHOP])
+        assert "description" not in shown_hook and shown_hook["paused"] is True
+        eventually(lambda: own_secret_count(admin, keys[0]) == 0, "the end of the retired key's private half")
+        removal = proposed(root, None, "change=new&reason=unused", f"/v1/webhooks/{hook}", "DELETE")
+        assert approve(bob, removal).status == 200 and act(root, removal, "apply").status == 200
+        assert root.get(f"/v1/webhooks/{hook}").status == 404
+        end = proposed(root, {"quorum": 0, "reason": "end"}, "change=draft", "/v1/log/quorum", "PUT")
+        end = proposed(root, None, f"change={end['change_id']}", "/v1/log/witnesses/621ef7a3", "DELETE")
+        end = act(root, end, "propose").json["change"]
+        assert approve(bob, end).status == 200 and act(root, end, "apply").status == 200
+        assert root.get("/v1/log/witnesses").json["witnesses"] == []
+    finally:
+        admin.must("DELETE", "/v1/access/approval-rules/outgoing?reason=end")
+
+
+def test_an_import_waits_for_its_approvals(admin, ada, bob):
+    app = "com.example.changes.imported"
+    pins = "".join(f'<pin digest="SHA-256">{pin_of(name).removeprefix("sha256/")}</pin>' for name in ("import one", "import two"))
+    body = (
+        f"<network-security-config><domain-config><domain>{HOST}</domain><pin-set>{pins}</pin-set></domain-config>"
+        "</network-security-config>"
+    ).encode()
+    path, headers = f"/v1/import/android_nsc?app={app}", {"Content-Type": "application/xml"}
+
+    def imported(query: str = "", **more):
+        return ada.request("POST", path + query, body, headers=headers | more)
+
+    direct = imported()
+    assert problem(direct) == (403, "approval_required"), direct
+    rehearsed = imported("&change=new&dry_run=true")
+    assert rehearsed.status == 202 and rehearsed.json["dry_run"] is True and rehearsed.json["plan"], rehearsed
+    answers = [imported("&change=new", **{"Idempotency-Key": "import-once"}) for _ in range(2)]
+    change = answers[0].json["change"]
+    assert [answer.status for answer in answers] == [202, 202] and answers[1].json["change_id"] == change["change_id"]
+    assert any("2 pins, mode enforce" in step for step in answers[0].json["plan"]) and answers[0].json["findings"]
+    assert change["import"] is True and change["reason"] and admin.get(f"/v1/apps/{app}").status == 404
+    # Next to another command it is no import any more, which may bring pins of which only hashes are known.
+    other = imported("&change=draft").json["change"]
+    assert other["import"] is True
+    other = proposed(ada, renaming(), f"change={other['change_id']}")
+    assert "import" not in other and len(other["commands"]) == 2
+    act(ada, other, "withdraw")
+    assert approve(bob, change).status == 200
+    applied = act(ada, change, "apply")
+    assert applied.status == 200, applied
+    host = admin.get(f"/v1/apps/{app}/hosts/{HOST}").json
+    assert host["baseline"]["mode"] == "enforce" and len(host["baseline"]["pins"]) == 2
 
 
 def test_keys_and_receivers_are_no_part_of_a_change(people, ada):
@@ -523,7 +606,7 @@ def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_pat
     off = cli("ada", "change", "create", "--from", str(elsewhere)).stdout
     assert "report_only -> off" in off
     cli("ada", "change", "withdraw", next(word for word in off.split() if word.startswith("chg_")))
-    for command in (["key", "create"], ["webhook", "create", "https://example.com/"], ["import", "android_nsc", "x.xml", "--app", SHOP]):
+    for command in (["key", "create"], ["webhook", "create", "https://example.com/"], ["log", "key", "add"]):
         assert "propose" in cli("root", *command, "--propose", "--reason", "x", status=2).stderr
     plan = tmp_path / "plan.yaml"
     plan.write_text(

@@ -155,7 +155,8 @@ struct ChangeWorld {
         refusals.append(world.refusal(.access(.setApprovalRule(many)), as: root))
         refusals.append(world.refusal(.access(.removeFreeze(id: "none")), as: root))
         refusals.append(world.refusal(addition, as: Party.ada.actor))
-        refusals.append(world.refusal(of: create("chg_1", .webhooks(.remove(id: "whk_1"))), as: .root))
+        refusals.append(
+            world.refusal(of: create("chg_1", .webhooks(.rotateSecret(id: "whk_1", secretID: "whs_1"))), as: .root))
         refusals.append(world.refusal(of: create("chg_1", addition), as: .stray))
         refusals.append(world.refusal(of: create("chg_1"), as: .ada))
         refusals.append(world.refusal(of: create("chg_1", .app(shop, [.rename("Shop")])), as: .ada))

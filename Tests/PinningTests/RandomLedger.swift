@@ -165,6 +165,22 @@ struct RandomLedger {
         }
     }
 
+    private mutating func logCommand() -> LogCommand {
+        let key = sha256([UInt8.random(in: 0...3, using: &self.generator)])
+        let name = LogName("log.example.com/\(Int.random(in: 0..<2, using: &self.generator))")
+        guard let name, let url = try? OutgoingURL("https://witness.example.com/") else { return .setQuorum(0) }
+        let witness = LogWitness(name: name, publicKey: key, url: url, monitoringURL: self.maybe(url))
+        return switch Int.random(in: 0..<7, using: &self.generator) {
+        case 0: .open(origin: name, kid: self.key(), publicKey: key)
+        case 1: .addKey(kid: self.key(), publicKey: key)
+        case 2: .retireKey(kid: self.key())
+        case 3: .addWitness(witness)
+        case 4: .removeWitness(keyID: witness.keyID)
+        case 5: .setQuorum(Int64.random(in: 0...2, using: &self.generator))
+        default: .update(isPublic: self.maybe(self.flag()), recordsDocuments: self.maybe(self.flag()))
+        }
+    }
+
     private mutating func grant() -> Grant {
         Grant(
             role: self.generator.pick([RoleName(.editor), RoleName(.admin), roleName("own")]),
@@ -337,7 +353,8 @@ struct RandomLedger {
     }
 
     mutating func command() -> Command {
-        switch Int.random(in: 0..<17, using: &self.generator) {
+        switch Int.random(in: 0..<18, using: &self.generator) {
+        case 17: .log(self.logCommand())
         case 15, 16: .change(self.changeCommand())
         case 12, 13: .webhooks(self.webhookCommand())
         case 14:

@@ -37,7 +37,7 @@ package struct ApprovalRule: Hashable, Sendable {
     /// The permissions whose use a rule may bind. Engaging a kill switch is none of them: it never waits.
     package static let approvable: Set<Permission> = [
         .createApps, .changeApps, .archiveApps, .weakenProtection, .releaseKillSwitches, .changeGuardRails,
-        .overrideGuardRails, .changeFleet, .manageKeys, .manageAccess, .manageApprovals,
+        .overrideGuardRails, .changeFleet, .manageKeys, .manageAccess, .manageApprovals, .manageLog, .manageWebhooks,
     ]
 
     func binds(_ use: PermissionUse) -> Bool {

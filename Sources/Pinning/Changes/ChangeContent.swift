@@ -7,6 +7,8 @@ package struct ChangeContent: Hashable, Sendable {
     package var commands: [Command]
     /// Whether guard rails are overridden where they can be.
     package var isForced: Bool
+    /// Whether all of it takes over a configuration that clients already have.
+    package var isImport: Bool
     /// The earliest moment at which it is applied; the server then applies it by itself. Nil for when a person applies it.
     package var notBefore: Timestamp?
     package var reason: Reason
@@ -14,10 +16,12 @@ package struct ChangeContent: Hashable, Sendable {
     package var plan: [UInt8]
 
     package init(
-        commands: [Command], isForced: Bool, notBefore: Timestamp?, reason: Reason, plan: [UInt8]
+        commands: [Command], isForced: Bool, isImport: Bool = false, notBefore: Timestamp?, reason: Reason,
+        plan: [UInt8]
     ) {
         self.commands = commands
         self.isForced = isForced
+        self.isImport = isImport
         self.notBefore = notBefore
         self.reason = reason
         self.plan = plan
@@ -39,6 +43,7 @@ package struct ChangeContent: Hashable, Sendable {
             "reason": .string(self.reason.text),
         ]
         if self.isForced { members["forced"] = true }
+        if self.isImport { members["import"] = true }
         if let notBefore { members["not_before"] = .string(notBefore.rfc3339) }
         return members
     }
@@ -52,6 +57,7 @@ package struct ChangeContent: Hashable, Sendable {
         self.plan = try MemberValue<[UInt8]>.sha256.read(try m.required("plan_sha256"))
         self.reason = Reason(recorded: try m.required("reason").string())
         self.isForced = try m.optional("forced")?.bool() ?? false
+        self.isImport = try m.optional("import")?.bool() ?? false
         self.notBefore = try m.optional("not_before")?.timestamp()
     }
 }
@@ -60,15 +66,19 @@ package struct ChangeContent: Hashable, Sendable {
 package struct ChangeDraft: Hashable, Sendable {
     package var commands: [Command]
     package var isForced: Bool
+    /// Whether all of it takes over a configuration that clients already have.
+    package var isImport: Bool
     package var notBefore: Timestamp?
     /// When it lapses unless it is applied before; nil for ``ProposedChange/defaultSeconds`` from now.
     package var expiresAt: Timestamp?
 
     package init(
-        commands: [Command], isForced: Bool = false, notBefore: Timestamp? = nil, expiresAt: Timestamp? = nil
+        commands: [Command], isForced: Bool = false, isImport: Bool = false, notBefore: Timestamp? = nil,
+        expiresAt: Timestamp? = nil
     ) {
         self.commands = commands
         self.isForced = isForced
+        self.isImport = isImport
         self.notBefore = notBefore
         self.expiresAt = expiresAt
     }

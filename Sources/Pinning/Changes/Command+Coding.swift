@@ -5,7 +5,7 @@ import PinWire
 
 extension Command {
     /// Whether it can be part of a proposed change: what can need approvals can. Commands of the server itself, and those that
-    /// store a private key first, cannot.
+    /// store a private key or a secret first, cannot.
     package var isProposable: Bool {
         switch self {
         case .app(_, let commands):
@@ -28,7 +28,11 @@ extension Command {
         case .keys: true
         case .access(.identity(.signIn)), .access(.identity(.redeem)): false
         case .access: true
-        case .watch, .telemetryKey, .publication, .webhooks, .log, .change, .audit: false
+        case .webhooks(.create), .webhooks(.pause), .webhooks(.rotateSecret): false
+        case .webhooks: true
+        case .log(.open), .log(.continueAs), .log(.addKey): false
+        case .log: true
+        case .watch, .telemetryKey, .publication, .change, .audit: false
         }
     }
 
@@ -39,7 +43,9 @@ extension Command {
         case .fleet(let command): ["fleet": .object(command.members)]
         case .keys(let command): ["keys": .object(command.members)]
         case .access(let command): ["access": .object(command.members)]
-        case .watch, .telemetryKey, .publication, .webhooks, .log, .change, .audit: .null
+        case .webhooks(let command): ["webhooks": .object(command.members)]
+        case .log(let command): ["log": .object(command.members)]
+        case .watch, .telemetryKey, .publication, .change, .audit: .null
         }
     }
 
@@ -57,6 +63,12 @@ extension Command {
             }
             if let keys = m.optional("keys") {
                 return .keys(try keys.object { (m) throws(JSONDefect) in try KeyCommand(&m) })
+            }
+            if let webhooks = m.optional("webhooks") {
+                return .webhooks(try webhooks.object { (m) throws(JSONDefect) in try WebhookCommand(&m) })
+            }
+            if let log = m.optional("log") {
+                return .log(try log.object { (m) throws(JSONDefect) in try LogCommand(&m) })
             }
             return .access(
                 try m.required("access").object { (m) throws(JSONDefect) in try AccessCommand(&m) })

@@ -46,6 +46,22 @@ extension DecisionContext {
         return uses
     }
 
+    /// What makes a key cannot wait in a change.
+    func uses(of command: LogCommand) -> Set<PermissionUse> {
+        switch command {
+        case .open, .continueAs, .addKey: []
+        case .retireKey, .addWitness, .removeWitness, .setQuorum, .update: [PermissionUse(.manageLog, .everywhere)]
+        }
+    }
+
+    /// What makes a secret cannot wait in a change.
+    func uses(of command: WebhookCommand) -> Set<PermissionUse> {
+        switch command {
+        case .create, .pause, .rotateSecret: []
+        case .change, .remove: [PermissionUse(.manageWebhooks, .everywhere)]
+        }
+    }
+
     /// What takes access away, and what gives none, waits for nobody.
     func uses(of command: AccessCommand, in access: Access) -> Set<PermissionUse> {
         switch command {

@@ -2,7 +2,7 @@ package import PinWire
 
 /// A time in which some apps are left as they are: nothing on them changes, unless approvals are bypassed.
 ///
-/// It binds tokens, as ``ApprovalRule`` does. Engaging a kill switch, and changes of access, never wait for it.
+/// It binds tokens, as ``ApprovalRule`` does. Engaging a kill switch, and changes of access, webhooks and the log, never wait for it.
 package struct Freeze: Hashable, Sendable {
     package var id: String
     package var apps: [AppPattern]
@@ -20,11 +20,11 @@ package struct Freeze: Hashable, Sendable {
     package static let longestSeconds: Int64 = 90 * 86_400
     package static let limit = 100
 
+    /// Permissions whose use does not change what the apps serve.
+    private static let unbound: Set<Permission> = [.manageAccess, .manageApprovals, .manageLog, .manageWebhooks]
+
     func binds(_ use: PermissionUse, at now: Timestamp) -> Bool {
-        // Who may do what is not what the apps serve.
-        guard ApprovalRule.approvable.subtracting([.manageAccess, .manageApprovals]).contains(use.permission) else {
-            return false
-        }
+        guard ApprovalRule.approvable.subtracting(Self.unbound).contains(use.permission) else { return false }
         return self.from <= now && now < self.until && use.reach.overlaps(self.apps)
     }
 

@@ -166,12 +166,13 @@ extension LedgerState {
         }
         var inner = context
         inner.isForced = draft.isForced
+        inner.isImport = draft.isImport
         let plan = try self.plan(draft.commands, in: inner)
         guard !plan.effects.isEmpty else { throw .changeWithoutEffect }
         return (
             ChangeContent(
-                commands: draft.commands, isForced: draft.isForced, notBefore: draft.notBefore, reason: reason,
-                plan: plan.digest), plan, end
+                commands: draft.commands, isForced: draft.isForced, isImport: draft.isImport,
+                notBefore: draft.notBefore, reason: reason, plan: plan.digest), plan, end
         )
     }
 
@@ -184,6 +185,7 @@ extension LedgerState {
         inner.commander = change.author
         inner.actor = change.author.kind
         inner.isForced = change.content.isForced
+        inner.isImport = change.content.isImport
         inner.reason = change.content.reason
         // Not the token's: it may have been made for this change alone, and ended since.
         let rights = change.author.principalID.map { self.access.rights(ofPrincipal: $0, at: context.now) }

@@ -73,10 +73,15 @@ extension LedgerState {
             return decision
         case .webhooks(let command):
             let events = try self.webhooks.decide(command, in: context)
-            return Decision(events.map { .webhooks($0) }, after: .webhooks(self.webhooks.after(events, at: now)))
+            var decision = Decision(
+                events.map { .webhooks($0) }, after: .webhooks(self.webhooks.after(events, at: now)))
+            decision.uses = context.uses(of: command)
+            return decision
         case .log(let command):
             let events = try self.log.decide(command, in: context)
-            return Decision(events.map { .log($0) }, after: .log(self.log.after(events, at: now)))
+            var decision = Decision(events.map { .log($0) }, after: .log(self.log.after(events, at: now)))
+            decision.uses = context.uses(of: command)
+            return decision
         case .change(let command): return try self.decide(command, in: context)
         case .audit(let command):
             let events = try self.audit.decide(command)

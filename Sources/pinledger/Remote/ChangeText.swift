@@ -16,6 +16,7 @@ enum ChangeText {
             table.add([name, LocalTime.text(change.text(name))])
         }
         if change["forced"] == true { table.add(["forced", "guard rails are overridden where they can be"]) }
+        if change["import"] == true { table.add(["import", "it may bring pins of which only hashes are known"]) }
         if change["obstacle"] != nil { table.add(["obstacle", change.text("obstacle")]) }
         for approval in change["approvals"]?.arrayValue ?? [] {
             table.add([

@@ -28,8 +28,7 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
     var condition: String?
     @Option(help: ArgumentHelp("Fail unless the plan has this hash, as a dry run showed it.", valueName: "hash"))
     var planHash: String?
-    @OptionGroup var direct: DirectChangeOptions
-    var change: ChangeOptions { self.direct.options }
+    @OptionGroup var change: ChangeOptions
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -46,6 +45,7 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
         ] {
             if let value { query.append("\(name)=\(APIClient.escaped(value))") }
         }
+        query += try self.change.proposalQuery
         let type = self.format.isJSON ? "application/json" : "application/octet-stream"
         var headers = [("Content-Type", type)]
         if let version = self.change.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
@@ -58,7 +58,9 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
             if self.remote.output == .table { self.show(json) }
             try answer.check()
             if let json {
-                if self.remote.output == .table {
+                if self.remote.output == .table, json["change"] != nil {
+                    ChangeReport.print(json, self.remote.output)
+                } else if self.remote.output == .table {
                     let words =
                         self.change.dryRun
                         ? "Nothing was recorded (--dry-run)."

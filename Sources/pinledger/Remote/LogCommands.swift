@@ -83,8 +83,7 @@ struct LogCommands: AsyncParsableCommand {
         var isPublic: Bool?
         @Flag(inversion: .prefixedNo, help: "Record each published document, so that there is a proof of it.")
         var documentProofs: Bool?
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -254,8 +253,7 @@ struct LogCommands: AsyncParsableCommand {
                 abstract: "Retire a key: it signs no more checkpoints, and its private half is erased.",
                 discussion: "pinledger log key retire 8Jx1V0mYwq3tQ5sE")
             @Argument(help: "The key's id (kid).") var kid: String
-            @OptionGroup var direct: DirectChangeOptions
-            var change: ChangeOptions { self.direct.options }
+            @OptionGroup var change: ChangeOptions
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {

@@ -50,8 +50,7 @@ struct LogWitnessCommands: AsyncParsableCommand {
                 "Address below which it shows what it has cosigned (C2SP: monitoring prefix), if it is another.",
                 valueName: "url"))
         var monitoringURL: String?
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -65,8 +64,7 @@ struct LogWitnessCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a witness: it is no longer asked.", discussion: "pinledger log witness remove 621ef7a3")
         @Argument(help: "The witness's key: the 8 hexadecimal digits in its vkey.") var key: String
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -80,8 +78,7 @@ struct LogWitnessCommands: AsyncParsableCommand {
             abstract: "Set how many witnesses have to cosign a checkpoint before it is shown; 0 for none.",
             discussion: "pinledger log witness set-quorum 2 --reason \"audit\"")
         @Argument(help: "How many.") var count: Int
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

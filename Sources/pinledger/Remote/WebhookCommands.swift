@@ -157,8 +157,7 @@ struct WebhookCommands: AsyncParsableCommand {
         @OptionGroup var filter: Filter
         @Option(help: ArgumentHelp("Note for people; empty to clear it.", valueName: "text"))
         var description: String?
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -178,8 +177,7 @@ struct WebhookCommands: AsyncParsableCommand {
             abstract: "Pause a webhook. Events wait in the ledger.",
             discussion: "pinledger webhook pause whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -192,8 +190,7 @@ struct WebhookCommands: AsyncParsableCommand {
             abstract: "Resume a paused webhook with the event after the last one sent.",
             discussion: "pinledger webhook resume whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -206,8 +203,7 @@ struct WebhookCommands: AsyncParsableCommand {
             abstract: "Remove a webhook and erase its secret.",
             discussion: "pinledger webhook remove whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).") var id: String
-        @OptionGroup var direct: DirectChangeOptions
-        var change: ChangeOptions { self.direct.options }
+        @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {

@@ -112,6 +112,11 @@ struct CommandExecutor: Sendable {
         var changeID: String?
         /// Whether that change was applied at once.
         var isApplied = false
+
+        /// Whether the command was only written down.
+        var isProposed: Bool { self.changeID != nil && !self.isApplied }
+        /// Whether the ledger now has what the command does.
+        var isCarriedOut: Bool { !self.isDryRun && !self.isProposed }
     }
 
     /// Records the events of `command`; with `dry_run=true`, only computes them.
@@ -126,7 +131,7 @@ struct CommandExecutor: Sendable {
         part: String? = nil
     ) async throws -> Result {
         if let proposal = try Proposal(exchange) {
-            return try await self.propose(command, of: change, proposal, in: exchange)
+            return try await self.propose(command, of: change, proposal, in: exchange, expecting: version)
         }
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         let request = try self.request(command, of: change, in: exchange, expecting: version, part: part)
@@ -205,7 +210,7 @@ struct CommandExecutor: Sendable {
     func response(
         to result: Result, status: HTTPResponse.Status = .ok, location: String? = nil, adding more: [String: JSON] = [:]
     ) -> Response {
-        if result.changeID != nil, !result.isApplied { return self.response(toProposal: result, adding: more) }
+        if result.isProposed { return self.response(toProposal: result, adding: more) }
         var headers: HTTPFields = [
             .eTag: self.services.tag(of: result.recorded.streamVersion),
             .ledgerPosition: String(result.recorded.position),

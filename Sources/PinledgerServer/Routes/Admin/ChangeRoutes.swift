@@ -133,8 +133,8 @@ struct ChangeRoutes: Sendable {
         // What is sent on is the content as this node knows it.
         guard known.contentDigest == base else { throw Problem(Refusal.changeContentStale(id)) }
         var draft = ChangeDraft(
-            commands: known.content.commands, isForced: known.content.isForced, notBefore: known.content.notBefore,
-            expiresAt: expiresAt ?? known.expiresAt)
+            commands: known.content.commands, isForced: known.content.isForced, isImport: known.content.isImport,
+            notBefore: known.content.notBefore, expiresAt: expiresAt ?? known.expiresAt)
         if isTimed { draft.notBefore = notBefore }
         change.reason = change.reason ?? known.content.reason
         return try await self.perform(.edit(id: id, base: base, draft), of: change, in: exchange)

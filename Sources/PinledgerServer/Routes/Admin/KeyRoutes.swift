@@ -92,7 +92,7 @@ struct KeyRoutes: Sendable {
         let change = try await exchange.change { (_) throws(JSONDefect) in }
         let result = try await self.change.perform(.keys(.retire(kid: kid)), of: change, in: exchange)
         // A change that only proposes it leaves the key as it is; the publisher's sweep erases it once it is applied.
-        if !result.isDryRun, result.changeID == nil { await self.erase(kid) }
+        if result.isCarriedOut { await self.erase(kid) }
         return self.change.response(to: result)
     }
 }

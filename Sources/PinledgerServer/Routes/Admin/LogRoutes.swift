@@ -31,14 +31,14 @@ struct LogRoutes: Sendable {
                 "openLog", .post, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.directDrawingQuery,
                 self.open),
             Route(
-                "updateLog", .patch, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.directQuery,
+                "updateLog", .patch, "/v1/log", access: .everywhere(.manageLog), query: CommandExecutor.query,
                 self.update),
             Route(
                 "addLogKey", .post, "/v1/log/keys", access: .everywhere(.manageLog),
                 query: CommandExecutor.directDrawingQuery, self.addKey),
             Route(
                 "retireLogKey", .post, "/v1/log/keys/{kid}/retire", access: .everywhere(.manageLog),
-                query: CommandExecutor.directQuery, self.retireKey),
+                query: CommandExecutor.query, self.retireKey),
             self.reading("getCheckpoint", "/log/checkpoint", self.checkpoint),
             self.reading("getTile", "/log/tile/{tile}", takesRest: true, self.tile),
             self.reading("getInclusionProof", "/log/proofs/inclusion", query: ["position", "size"], self.inclusion),
@@ -122,7 +122,7 @@ struct LogRoutes: Sendable {
         }
         let change = try await exchange.change { (_) throws(JSONDefect) in }
         let result = try await self.change.perform(.log(.retireKey(kid: kid)), of: change, in: exchange)
-        if !result.isDryRun { await self.erase(kid) }
+        if result.isCarriedOut { await self.erase(kid) }
         return self.change.response(to: result)
     }
 

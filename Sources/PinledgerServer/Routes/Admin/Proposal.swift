@@ -51,8 +51,11 @@ enum Proposal: Hashable, Sendable {
 
 extension CommandExecutor {
     /// Writes a command down as a proposed change, or as a part of one.
+    ///
+    /// - Parameter version: The stream version that the command was made for, where it is not in `If-Match`.
     func propose<Content>(
-        _ command: Command, of change: Change<Content>, _ proposal: Proposal, in exchange: Exchange
+        _ command: Command, of change: Change<Content>, _ proposal: Proposal, in exchange: Exchange,
+        expecting version: Int64?
     ) async throws -> Result {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         guard exchange.query["plan_hash"] == nil else {
@@ -62,10 +65,11 @@ extension CommandExecutor {
         let state = self.services.ledger.view.state
         let expected = try Self.expectedVersion(of: exchange.request)
         let command = try self.written(command, in: state)
-        guard !self.isImport, command.isProposable else { throw Problem(Refusal.commandNotProposable) }
+        guard command.isProposable else { throw Problem(Refusal.commandNotProposable) }
         var reason = change.reason
         var draft = ChangeDraft(
-            commands: [command], isForced: change.isForced, notBefore: try exchange.time("not_before"))
+            commands: [command], isForced: change.isForced, isImport: self.isImport,
+            notBefore: try exchange.time("not_before"))
         let id: String
         let make: ChangeCommand
         switch proposal {
@@ -82,6 +86,8 @@ extension CommandExecutor {
             id = known
             draft.commands = present.content.commands + [command]
             draft.isForced = present.content.isForced || change.isForced
+            // Next to an import, other commands get none of its leniency.
+            draft.isImport = present.content.isImport && self.isImport
             draft.notBefore = draft.notBefore ?? present.content.notBefore
             draft.expiresAt = present.expiresAt
             reason = reason ?? present.content.reason
@@ -93,7 +99,8 @@ extension CommandExecutor {
             origin: Origin(
                 actor: actor, reason: reason, requestID: exchange.requestID,
                 correlationID: id, idempotencyKey: try exchange.idempotencyKey()),
-            expectedVersion: expected?.number, expectedEpoch: expected?.epoch, expectedStream: command.stream,
+            expectedVersion: version ?? expected?.number, expectedEpoch: expected?.epoch,
+            expectedStream: command.stream,
             digest: Self.digest(of: exchange, body: change.body))
         if try exchange.flag("dry_run") {
             let (recorded, before, after) = try writer.rehearse(request)
@@ -141,8 +148,9 @@ extension CommandExecutor {
         toProposal result: Result, status: HTTPResponse.Status = .accepted, adding more: [String: JSON] = [:]
     ) -> Response {
         let state = result.after ?? self.services.ledger.view.state
-        // The text of a new token is shown once; everything else that handlers add is about what was carried out.
-        var members = more.filter { ["token", "token_id"].contains($0.key) }
+        // The text of a new token is shown once, and what an import makes of its file belongs to the proposal; everything else
+        // that handlers add is about what was carried out.
+        var members = more.filter { ["token", "token_id", "plan", "findings"].contains($0.key) }
         members["dry_run"] = .bool(result.isDryRun)
         members["position"] = .integer(result.recorded.position)
         members["change_id"] = result.changeID.map { .string($0) }

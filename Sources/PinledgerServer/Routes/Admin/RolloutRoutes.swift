@@ -80,7 +80,7 @@ struct RolloutRoutes: Sendable {
     ) async throws -> Response {
         let id = try exchange.app
         let result = try await self.change.perform(.app(id, [.rollout(host, command)]), of: change, in: exchange)
-        guard result.changeID == nil || result.isApplied else { return self.change.response(to: result) }
+        guard !result.isProposed else { return self.change.response(to: result) }
         let app = try result.after?.apps[id] ?? self.services.app(id)
         let exposures = app.exposures(of: host).prefix(Self.exposureLimit).map(\.json)
         return self.change.response(to: result, adding: ["exposures": .array(exposures)])

@@ -21,17 +21,18 @@ struct WebhookRoutes: Sendable {
 
     var routes: [Route] {
         let hook = "/v1/webhooks/{webhook_id}"
-        let query = CommandExecutor.directQuery
         return [
             Route("listWebhooks", .get, "/v1/webhooks", access: .everywhere(.readWebhooks), self.list),
             Route(
                 "createWebhook", .post, "/v1/webhooks", access: .everywhere(.manageWebhooks),
                 query: CommandExecutor.directDrawingQuery, self.create),
             Route("getWebhook", .get, hook, access: .everywhere(.readWebhooks), self.show),
-            Route("updateWebhook", .patch, hook, access: .everywhere(.manageWebhooks), query: query, self.update),
+            Route(
+                "updateWebhook", .patch, hook, access: .everywhere(.manageWebhooks),
+                query: CommandExecutor.query, self.update),
             Route(
                 "removeWebhook", .delete, hook, access: .everywhere(.manageWebhooks),
-                query: CommandExecutor.directBodilessQuery, self.remove),
+                query: CommandExecutor.bodilessQuery, self.remove),
             Route(
                 "rotateWebhookSecret", .post, "\(hook)/rotate-secret", access: .everywhere(.manageWebhooks),
                 query: CommandExecutor.directDrawingQuery,
@@ -96,7 +97,7 @@ struct WebhookRoutes: Sendable {
         let secrets = self.services.ledger.view.state.webhooks.hooks[id]?.secretIDs(at: self.services.clock()) ?? []
         let result = try await self.change.perform(
             .webhooks(.remove(id: id)), of: try exchange.bodilessChange(), in: exchange)
-        if !result.isDryRun { for secret in secrets { await self.erase(secret) } }
+        if result.isCarriedOut { for secret in secrets { await self.erase(secret) } }
         return self.change.response(to: result)
     }
 

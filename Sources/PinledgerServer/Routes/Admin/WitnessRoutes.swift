@@ -21,15 +21,15 @@ struct WitnessRoutes: Sendable {
             Route("listWitnesses", .get, "/v1/log/witnesses", access: .everywhere(.readLog), self.list),
             Route(
                 "addWitness", .post, "/v1/log/witnesses", access: .everywhere(.manageLog),
-                query: CommandExecutor.directQuery,
+                query: CommandExecutor.query,
                 self.add),
             Route(
                 "removeWitness", .delete, "/v1/log/witnesses/{key_id}", access: .everywhere(.manageLog),
-                query: CommandExecutor.directBodilessQuery,
+                query: CommandExecutor.bodilessQuery,
                 self.remove),
             Route(
                 "setQuorum", .put, "/v1/log/quorum", access: .everywhere(.manageLog),
-                query: CommandExecutor.directQuery,
+                query: CommandExecutor.query,
                 self.setQuorum),
         ]
     }

@@ -11,14 +11,14 @@ import Secrets
 /// Imports: `/v1/import`.
 struct ImportRoutes: Sendable {
     let services: Services
-    private var change: CommandExecutor { CommandExecutor(services: self.services, isImport: true, canPropose: false) }
+    private var change: CommandExecutor { CommandExecutor(services: self.services, isImport: true) }
 
     init(services: Services) {
         self.services = services
     }
 
     var routes: [Route] {
-        let query = ["app", "dry_run", "force", "plan_hash", "reason"]
+        let query = CommandExecutor.bodilessQuery + ["app"]
         let bodyLimit = 1024 * 1024
         return [
             Route(
@@ -94,7 +94,13 @@ struct ImportRoutes: Sendable {
     /// Stores the key that the plan names before the ledger does, so that no node is ever asked for what is not there.
     /// Where the change is refused the row has no use, and the sweep erases it.
     private func store(_ plan: ImportPlan, for id: AppID, in exchange: Exchange) async throws {
-        guard let secret = plan.secret, let key = plan.key, try !exchange.flag("dry_run") else { return }
+        guard let secret = plan.secret, let key = plan.key else { return }
+        guard try Proposal(exchange) == nil else {
+            throw Problem(
+                Refusal.commandNotProposable,
+                alternative: "The file has a private key in it, which must be stored first.")
+        }
+        guard try !exchange.flag("dry_run") else { return }
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         try await self.services.clientKeys.store(secret, of: key, id)
     }
@@ -172,7 +178,8 @@ struct ImportRoutes: Sendable {
     private func replay(
         of change: Change<Void>, into id: AppID, in exchange: Exchange
     ) async throws -> CommandExecutor.Result? {
-        guard try !exchange.flag("dry_run") else { return nil }
+        // A repeated proposal is recognised when it is written down.
+        guard try !exchange.flag("dry_run"), try Proposal(exchange) == nil else { return nil }
         return try await self.change.replay(.app(id, []), of: change, in: exchange)
     }
 
