@@ -180,13 +180,26 @@ def state(config: configparser.ConfigParser) -> dict[str, str]:
     return found
 
 
+def followers(config: configparser.ConfigParser, primary: str) -> int:
+    """How many machines stream from the primary. One that was primary itself is a replica before it follows anyone."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{config[primary]['rest_port']}/patroni", timeout=2) as answer:
+            return sum(one.get("state") == "streaming" for one in json.load(answer).get("replication", []))
+    except (OSError, ValueError):
+        return 0
+
+
 def wait_until_whole(directory: Path, seconds: float) -> None:
     config = read(directory)
     wanted = ["primary", "replica", "synchronous"]
     if not config["cluster"].getboolean("synchronous_mode"):
         wanted = ["primary", "replica", "replica"]
     deadline = time.monotonic() + seconds
-    while sorted((found := state(config)).values()) != wanted:
+    while True:
+        found = state(config)
+        primary = next((machine for machine, role in found.items() if role == "primary"), None)
+        if sorted(found.values()) == wanted and primary and followers(config, primary) == len(wanted) - 1:
+            return
         if time.monotonic() > deadline:
             raise SystemExit(f"the cluster is not whole after {seconds:.0f} s: {found}; see {directory}/*/*.log")
         time.sleep(0.5)
