@@ -41,6 +41,8 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case signingKeys = "pinledger_signing_keys"
     case tokenExpiry = "pinledger_next_token_expiry_timestamp_seconds"
     case pausedWebhooks = "pinledger_paused_webhooks"
+    case warnings = "pinledger_warnings"
+    case unreviewedChanges = "pinledger_unreviewed_changes"
 
     package enum Kind: String, Sendable {
         case counter, gauge, histogram, info
@@ -124,6 +126,13 @@ package enum MetricFamily: String, CaseIterable, Sendable {
                 "When the first of the tokens that operators and programs use expires, in seconds since 1970; sessions, codes and calendar feeds aside."
             )
         case .pausedWebhooks: Declaration(.gauge, "Webhooks that are paused, by operators or after failures.")
+        case .warnings:
+            Declaration(
+                .gauge,
+                "Warnings of apps that stand, by kind: those that webhooks bring and `pinledger attention` explains.",
+                labels: ["kind"])
+        case .unreviewedChanges:
+            Declaration(.gauge, "Changes that bypassed their approvals and wait for another person's review.")
         }
     }
 }

@@ -70,8 +70,14 @@ struct NodeMetrics: Sendable {
             for engaged in app.versionKillSwitches { count(engaged.killSwitch, "app_versions") }
             for host in app.hosts.values { count(host.killSwitch, "host") }
         }
+        var warnings: [Warning.Kind: Int] = [:]
+        for app in state.apps.values {
+            for subject in app.watch.standing.keys { warnings[subject.kind, default: 0] += 1 }
+        }
+        for kind in Warning.Kind.allCases { samples.add(.warnings, warnings[kind, default: 0], kind.rawValue) }
         for (scope, count) in switches.sorted(by: { $0.key < $1.key }) { samples.add(.killSwitches, count, scope) }
         samples.add(.openChanges, state.changes.changes.values.count { $0.isOpen(at: now) })
+        samples.add(.unreviewedChanges, state.changes.changes.values.count(where: \.awaitsReview))
         for key in SigningKeyState.allCases {
             samples.add(.signingKeys, state.keys.keys.values.count { $0.state == key }, key.rawValue)
         }
