@@ -393,6 +393,10 @@ extension LogLine {
             .init(
                 .error, "a file cannot be used; what was read before stays in use",
                 advice: "Read `error` and repair the file. The node reads it again when it changes.")
+        case .settingsNeedRestart:
+            .init(
+                .warning, "settings were changed that a running node does not take over",
+                advice: "Restart the node to use them; `settings` names them.")
         case .serverStopping: .init(.notice, "told to stop (SIGTERM or SIGINT); /readyz answers 503 from now on")
         case .serverDraining: .init(.notice, "the listeners close and connections drain")
         case .serverStopped: .init(.notice, "the server stopped")

@@ -128,6 +128,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case connectionsReduced = "connections_reduced"
     case fileReloaded = "file_reloaded"
     case fileRefused = "file_refused"
+    case settingsNeedRestart = "settings_need_restart"
     case serverStopping = "server_stopping"
     case serverDraining = "server_draining"
     case serverStopped = "server_stopped"

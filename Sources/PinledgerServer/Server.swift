@@ -8,6 +8,7 @@ import NIOPosix
 import Publishing
 package import ServiceLifecycle
 import Signals
+import Synchronization
 
 /// The HTTP listeners of a node.
 package struct Server: Sendable {
@@ -104,6 +105,12 @@ package struct Server: Sendable {
     private let rates: RequestRates
     private let operatorRates: RequestRates
     private let requestMetrics: RequestMetrics
+    private let listeners = Listeners()
+
+    /// The listeners that were made.
+    private final class Listeners: Sendable {
+        let places = Mutex<[(listener: Listener, places: ConnectionPlaces)]>([])
+    }
 
     /// Connections that are about to be closed.
     private static let surplus = 16
@@ -148,6 +155,7 @@ package struct Server: Sendable {
             }
         let places = ConnectionPlaces(
             limits: self.limits.places(of: listener), trustedProxies: self.services.telemetry.trustedProxies)
+        self.listeners.places.withLock { $0.append((listener, places)) }
         let responder = Responder(
             table: self.routes.table(surfaces),
             authenticator: Authenticator(
@@ -191,6 +199,15 @@ package struct Server: Sendable {
             eventLoopGroupProvider: .shared(self.group),
             logger: self.services.logger
         )
+    }
+
+    /// Takes over the limits that can change while the server runs: requests a second, and connections of one network.
+    package func apply(_ limits: Limits) {
+        self.rates.set(rate: limits.networkRequests)
+        self.operatorRates.set(rate: limits.operatorRequests)
+        for (listener, places) in self.listeners.places.withLock({ $0 }) {
+            places.set(networkLimit: limits.places(of: listener).network)
+        }
     }
 
     /// Every operation, for comparison with the contract: operation id, method, path with parameters in braces.

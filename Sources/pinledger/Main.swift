@@ -49,7 +49,8 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Servers",
                 subcommands: [
                     ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self, FsckCommand.self,
-                    RecoverCommand.self, BundleCommands.self, NodeCommands.self, HandbookCommand.self,
+                    RecoverCommand.self, BundleCommands.self, NodeCommands.self, ConfigCommands.self,
+                    HandbookCommand.self,
                 ]
             ),
             CommandGroup(

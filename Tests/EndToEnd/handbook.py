@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "Sources/CHandbook/pages"
 
 # Commands that run on a server's machine: their flags are the server's configuration.
-SERVER_COMMANDS = ["serve", "dev", "migrate", "doctor", "fsck", "token bootstrap", "key rewrap"]
+SERVER_COMMANDS = ["serve", "dev", "migrate", "doctor", "fsck", "config check", "token bootstrap", "key rewrap"]
 # A command that has every option that operators' commands share.
 OPERATORS_COMMAND = "app create"
 
@@ -78,8 +78,25 @@ def flags(command: str) -> list[dict]:
     return found
 
 
+def settings() -> dict[str, dict]:
+    """What may stand in a configuration file, by name, as `pinledger config show` tells it."""
+    done = subprocess.run(
+        [BINARY, "config", "show", "--database", "dbname=none", "--output", "json"], capture_output=True, text=True, check=True, timeout=60
+    )
+    return {one["setting"]: one for one in json.loads(done.stdout)}
+
+
 def configuration() -> str:
     """The flags of the commands that run on a server's machine, and those that operators' commands share."""
+    keys = settings()
+
+    def key(flag: dict) -> str:
+        name = flag["flag"].strip("`").split()[0].removeprefix("--").replace("-", "_")
+        # Commands that are no server have flags of these names too, some without a variable: the file holds what servers use.
+        if name not in keys or not flag["variable"]:
+            return ""
+        return f"`{name}`" + (", reloaded" if keys[name]["reloaded"] else "")
+
     rows: dict[tuple, tuple[dict, list[str]]] = {}
     for command in SERVER_COMMANDS:
         for flag in flags(command):
@@ -89,8 +106,8 @@ def configuration() -> str:
     parts = []
     for section in sections:
         parts.append(f"### {section or 'General'}\n\n")
-        parts.append(table(["Flag", "Variable", "Meaning", "Commands"], [
-            [flag["flag"], flag["variable"], flag["meaning"], ", ".join(commands)]
+        parts.append(table(["Flag", "Variable", "In the file", "Meaning", "Commands"], [
+            [flag["flag"], flag["variable"], key(flag), flag["meaning"], ", ".join(commands)]
             for flag, commands in rows.values() if flag["section"] == section
         ]) + "\n")  # fmt: skip
     shared = [[flag["flag"], flag["meaning"]] for flag in flags(OPERATORS_COMMAND) if flag["flag"] != "`--name NAME`"]

@@ -25,7 +25,8 @@ struct RepeatedLinesTests {
     }
 
     private static func logger(_ written: Written, _ held: HeldLines) -> Logger {
-        Logger(label: "test") { _ in RepeatedLines(Handler(written: written), held: held) }
+        Logger(label: "test") { _ in RepeatedLines(Handler(written: written), held: held, level: SharedLogLevel(.trace))
+        }
     }
 
     @Test func `one of several equal warnings is written, and then their number`() {

@@ -47,7 +47,7 @@ extension Responder {
         _ outcome: AuditRecord.Outcome, _ status: Int, _ problem: String?, _ request: Request,
         _ context: ExchangeContext, _ route: Route?, _ parameters: [String: String], by caller: Authenticator.Caller?
     ) {
-        let address = ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies)
+        let address = ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies.networks)
         let peer = context.peer.flatMap { IPAddress($0) }?.plain
         self.auditCounter.note(
             AuditRecord(

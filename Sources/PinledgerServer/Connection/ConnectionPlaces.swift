@@ -55,20 +55,26 @@ final class ConnectionPlaces: Sendable {
     private static let attemptLimit = 4096
 
     let limits: Limits
+    /// ``Limits/network``, which may change while the node runs.
+    private let networkLimit: Atomic<Int>
     /// The networks that many clients share: no network's limit applies to them.
-    private let trustedProxies: [IPNetwork]
+    private let trustedProxies: TrustedProxies
     private let state = Mutex(State())
     private let trials = Atomic(0)
 
-    init(limits: Limits, trustedProxies: [IPNetwork] = []) {
+    init(limits: Limits, trustedProxies: TrustedProxies = TrustedProxies()) {
         self.limits = limits
+        self.networkLimit = Atomic(limits.network)
         self.trustedProxies = trustedProxies
     }
+
+    /// Changes the most places of one network. Connections that are there stay.
+    func set(networkLimit: Int) { self.networkLimit.store(networkLimit, ordering: .relaxed) }
 
     /// The network that a connection counts for; nil for one of a trusted proxy, or where it is unknown.
     func network(of address: SocketAddress?) -> ClientNetwork? {
         guard let address = address.flatMap({ IPAddress($0) })?.plain,
-            !self.trustedProxies.contains(where: { $0.contains(address) })
+            !self.trustedProxies.networks.contains(where: { $0.contains(address) })
         else { return nil }
         return ClientNetwork(of: address)
     }
@@ -78,7 +84,7 @@ final class ConnectionPlaces: Sendable {
     func refusesAtOnce(_ network: ClientNetwork?, at now: NIODeadline) -> Bool {
         guard let network else { return false }
         return self.state.withLock { state in
-            let hasShare = state.networks[network, default: 0] < self.limits.network
+            let hasShare = state.networks[network, default: 0] < self.networkLimit.load(ordering: .relaxed)
             if hasShare, state.taken.count < self.limits.connections - self.limits.reserve { return false }
             guard self.limits.reserve > 0 else { return !hasShare }
             if now - state.countedSince >= .seconds(1) {
@@ -98,13 +104,15 @@ final class ConnectionPlaces: Sendable {
     func take(_ channel: any Channel, of network: ClientNetwork?) -> Admission {
         let (admission, displaced): (Admission, (any Channel)?) = self.state.withLock { state in
             let own = network.map { state.networks[$0, default: 0] } ?? 0
-            if own < self.limits.network, state.taken.count < self.limits.connections - self.limits.reserve {
+            if own < self.networkLimit.load(ordering: .relaxed),
+                state.taken.count < self.limits.connections - self.limits.reserve
+            {
                 Self.take(ObjectIdentifier(channel), network, &state)
                 return (.place, nil)
             }
             // Without a reserve, the listener itself stops accepting; a few may come at once all the same.
             guard self.limits.reserve > 0 else {
-                guard own < self.limits.network else { return (.none, nil) }
+                guard own < self.networkLimit.load(ordering: .relaxed) else { return (.none, nil) }
                 Self.take(ObjectIdentifier(channel), network, &state)
                 return (.place, nil)
             }
@@ -183,7 +191,9 @@ final class ConnectionPlaces: Sendable {
             // It has become an operator's, or has a place already.
             guard let trial = state.trials[id] else { return true }
             let own = trial.network.map { state.networks[$0, default: 0] } ?? 0
-            guard own < self.limits.network, state.taken.count < self.limits.connections - self.limits.reserve else {
+            guard own < self.networkLimit.load(ordering: .relaxed),
+                state.taken.count < self.limits.connections - self.limits.reserve
+            else {
                 state.trials[id]?.isSpent = true
                 return false
             }

@@ -35,6 +35,11 @@ final class RequestRates: Sendable {
         self.buckets = Mutex(NetworkBuckets(rate: rate))
     }
 
+    /// Changes the rate. Callers begin with a full quota then.
+    func set(rate: Double) {
+        self.buckets.withLock { if $0.rate != rate { $0 = NetworkBuckets(rate: rate) } }
+    }
+
     /// Accepts a request of a caller, or says how long it has to wait; nil where there is no limit.
     ///
     /// - Parameter isUrgent: Whether it is accepted in any case. It counts where there is room: nobody gets into debt by it.

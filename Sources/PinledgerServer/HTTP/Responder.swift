@@ -24,7 +24,7 @@ struct Responder: HTTPResponder {
     let operatorRates: RequestRates
     let log: LimitedLog
     /// The addresses of proxies whose statement of clients' addresses is trusted.
-    let trustedProxies: [IPNetwork]
+    let trustedProxies: TrustedProxies
     /// Takes the requests that the ledger is to know of.
     let auditCounter: AuditCounter
     /// Whether the listener speaks TLS.
@@ -71,7 +71,7 @@ struct Responder: HTTPResponder {
             [
                 "request_id": "\(context.id)", "operation": "\(route.operationID)", "status": "\(status.code)",
                 "cause": "\(problem.type.rawValue)",
-                "address": "\(ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies))",
+                "address": "\(ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies.networks))",
             ])
     }
 
@@ -267,7 +267,7 @@ struct Responder: HTTPResponder {
         guard route.isCostly, !isOperators,
             let network = ClientNetwork(
                 of: context.peer, forwardedFor: PreparedAnswer.joined(request.headers, .forwardedFor),
-                trusted: self.trustedProxies),
+                trusted: self.trustedProxies.networks),
             let standing = self.rates.admit(network), let wait = standing.wait
         else { return }
         throw Self.tooMany("Your network has asked too often.", standing, wait, "network")

@@ -10,15 +10,18 @@ import Synchronization
 package struct RepeatedLines<Handler: LogHandler>: LogHandler {
     private var handler: Handler
     private let held: HeldLines
+    private let level: SharedLogLevel
 
-    package init(_ handler: Handler, held: HeldLines) {
+    package init(_ handler: Handler, held: HeldLines, level: SharedLogLevel) {
         self.handler = handler
         self.held = held
+        self.level = level
     }
 
+    /// Of all loggers of the process.
     package var logLevel: Logger.Level {
-        get { self.handler.logLevel }
-        set { self.handler.logLevel = newValue }
+        get { self.level.value }
+        set { self.level.set(newValue) }
     }
 
     package var metadata: Logger.Metadata {

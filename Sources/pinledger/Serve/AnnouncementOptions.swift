@@ -11,17 +11,8 @@ struct AnnouncementOptions: ParsableArguments {
     )
     var warnDays: String?
 
-    func validate() throws {
-        do { _ = try self.warnDays.map { (text) throws(Horizons.Malformed) in try Horizons(text) } } catch {
-            throw ValidationError("--warn-days \(error)")
-        }
-    }
-
-    /// Checks the value of the flag or of the environment.
-    func read() throws -> Horizons {
-        guard let text = self.warnDays ?? Environment["PINLEDGER_WARN_DAYS"] else { return .standard }
-        do { return try Horizons(text) } catch {
-            throw CommandFailure("PINLEDGER_WARN_DAYS (or its flag) \(error.description)", status: .usage)
-        }
+    func read(_ settings: Settings) throws -> Horizons {
+        guard let text = settings.text(.warnDays, self.warnDays) else { return .standard }
+        do { return try Horizons(text) } catch { throw settings.failure(.warnDays, error.description) }
     }
 }

@@ -21,14 +21,10 @@ struct BatchKeyCommand: AsyncParsableCommand, HoldsKeys {
     @Option(
         help: ArgumentHelp("File with the key-encryption key. [env: PINLEDGER_KEK_FILE]", valueName: "file"))
     var kekFile: String?
+    @OptionGroup var file: SettingsFileOption
 
     func run() async throws {
-        guard let file = self.kekFile ?? Environment["PINLEDGER_KEK_FILE"] else {
-            throw CommandFailure(
-                "no key-encryption key is given", advice: "Give --kek-file or set PINLEDGER_KEK_FILE.",
-                status: .usage)
-        }
-        let key = try NodeConfiguration.readKey(file).batchSigningKey()
+        let key = try NodeConfiguration.readKey(self.file.kekFile(self.kekFile)).batchSigningKey()
         Console.print(Base64.encode(key.publicKey.bytes))
     }
 }

@@ -28,6 +28,7 @@ struct BundleOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
     var database: String?
+    @OptionGroup var file: SettingsFileOption
 
     /// What a command works with.
     struct Tools: Sendable {
@@ -46,9 +47,9 @@ struct BundleOptions: ParsableArguments {
         }
     }
 
-    /// The directory that a flag names, or the environment.
-    static func directory(_ flag: String?) throws -> BundleDirectory? {
-        guard let path = flag ?? Environment["PINLEDGER_BUNDLES"] else { return nil }
+    /// The directory that the settings name.
+    static func directory(_ flag: String?, _ file: SettingsFileOption) throws -> BundleDirectory? {
+        guard let path = try file.settings().text(.bundles, flag) else { return nil }
         let directory = BundleDirectory(path: path)
         guard directory.exists else {
             throw CommandFailure(
@@ -58,10 +59,7 @@ struct BundleOptions: ParsableArguments {
     }
 
     func run(_ body: (Tools) async throws -> Void) async throws {
-        guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
-            throw CommandFailure(
-                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
-        }
+        let database = try self.file.database(self.database)
         let configuration = PostgresConfiguration(
             connectionString: database, applicationName: "pinledger bundles", statementTimeout: nil,
             idleInTransactionTimeout: nil)
@@ -176,7 +174,7 @@ extension BundleCommands {
         @Flag(help: "Verify the bundles, say what would be pruned, and change nothing.") var dryRun = false
 
         func run() async throws {
-            let key = try (self.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(NodeConfiguration.readKey)
+            let key = try self.options.file.settings().text(.kekFile, self.kekFile).map(NodeConfiguration.readKey)
             try await self.options.run { tools in
                 let pruner = try await Pruner(on: tools.connection)
                 if key == nil, try await !pruner.isUnauthenticated() {

@@ -40,11 +40,17 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
     @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
 
-    @Option(help: ArgumentHelp("How long a signed document is valid.", valueName: "seconds"))
-    var documentLifetime: Int64 = 86_400
+    @Option(
+        help: ArgumentHelp(
+            "How long a signed document is valid. Default: 86400. [env: PINLEDGER_DOCUMENT_LIFETIME]",
+            valueName: "seconds"))
+    var documentLifetime: Int64?
 
-    @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
-    var documentMaxAge: Int = 60
+    @Option(
+        help: ArgumentHelp(
+            "How long caches may keep a document before asking again; at most half of --document-lifetime. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
+            valueName: "seconds"))
+    var documentMaxAge: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -105,7 +111,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.firebase = self.firebase
         options.memory = self.memory
         options.memory.stateDirectory = self.memory.stateDirectory ?? "\(home)/state"
-        let configuration = try NodeConfiguration(options)
+        let configuration = try NodeConfiguration(options, Settings())
         let (example, app) = (self.example, self.app)
         try await Node(configuration: configuration).run { port, services in
             do {

@@ -4,7 +4,8 @@ extension DoctorCommand {
     /// Whether the database keeps what it has confirmed: by its settings, on its own disk and on a standby.
     func durability(_ connection: PostgresConnection) async -> Finding {
         let subject = "durability"
-        let isRequired = self.options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
+        let isRequired =
+            (try? self.settings?.isOn(.requireSynchronous, self.options.requireSynchronous)) ?? false
         do {
             let row = try await connection.query(
                 """

@@ -33,7 +33,8 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func run() async throws {
-        let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.options.batchPublicKey)
+        let publicKeys = try NodeConfiguration.readBatchPublicKeys(
+            self.options.file.settings().list(.batchPublicKey, self.options.batchPublicKey))
         var findings: [Finding] = []
         findings.append(self.publicSuffixes())
         let (key, keyFinding) = self.keyFile()
@@ -72,8 +73,10 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    var isDevelopment: Bool { self.options.database == nil && Environment["PINLEDGER_DATABASE"] == nil }
-    private var isReadOnly: Bool { self.options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY") }
+    /// The settings; nil where ``run()`` has refused them.
+    var settings: Settings? { try? self.options.file.settings() }
+    var isDevelopment: Bool { self.settings?.text(.database, self.options.database) == nil }
+    private var isReadOnly: Bool { (try? self.settings?.isOn(.readOnly, self.options.readOnly)) ?? false }
 
     private func publicSuffixes() -> Finding {
         do {
@@ -89,7 +92,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     private func keyFile() -> (KeyEncryptionKey?, Finding) {
         let file =
             self.options.kekFile ?? (self.isDevelopment ? "\(self.directory.path)/key-encryption-key" : nil)
-            ?? Environment["PINLEDGER_KEK_FILE"]
+            ?? self.settings?.text(.kekFile, nil)
         guard let file else {
             return (
                 nil,
@@ -219,7 +222,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func connectionString() async throws -> String? {
-        if let text = self.options.database ?? Environment["PINLEDGER_DATABASE"] { return text }
+        if let text = self.settings?.text(.database, self.options.database) { return text }
         guard FileManager.default.fileExists(atPath: self.directory.path) else { return nil }
         return try await PrivateDatabase(home: self.directory.path).connectionString(user: "pinledger_dev")
     }
@@ -311,14 +314,15 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
 
     /// Whether the ports are free, or taken by a healthy server of ours.
     private func server() async -> [Finding] {
-        let isTLS = (self.options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"]) != nil
+        let settings = self.settings
+        let isTLS = settings?.text(.tlsCertificate, self.options.tlsCertificate) != nil
         let scheme = isTLS ? "https" : "http"
         let context = try? ServerContext(path: "\(self.directory.path)/context.json")
-        let listen = self.options.listen ?? Environment["PINLEDGER_LISTEN"]
+        let listen = settings?.text(.listen, self.options.listen)
         let address = listen ?? (isTLS || context == nil ? NodeConfiguration.defaultListen : nil)
         let url = address.map { Self.url(scheme, $0) } ?? context?.server ?? ""
         var findings = [await self.look(at: url, "server")]
-        if let admin = self.options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"] {
+        if let admin = settings?.text(.adminListen, self.options.adminListen) {
             findings.append(await self.look(at: Self.url(scheme, admin), "operators' address"))
         }
         return findings

@@ -63,8 +63,14 @@ struct FileRenewal: Service {
 
 extension Node {
     /// The files that are reloaded when they are replaced.
-    var renewedFiles: [FileRenewal.File] {
+    func renewedFiles(of server: Server) -> [FileRenewal.File] {
         var files: [FileRenewal.File] = []
+        if let renewal = self.configuration.renewal {
+            files.append(
+                .init(name: "the configuration") { isForced throws(FileRenewal.Unusable) in
+                    try renewal.reload(isForced: isForced, self.logger) { self.apply($0, to: server) }
+                })
+        }
         if let certificate = self.configuration.certificate {
             files.append(
                 .init(name: "the TLS certificate") { isForced throws(FileRenewal.Unusable) in

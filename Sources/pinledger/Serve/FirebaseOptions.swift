@@ -24,20 +24,16 @@ struct FirebaseOptions: ParsableArguments {
     var firebaseEndpoint: String?
 
     /// Checks the options, and reads the files.
-    func read() throws -> FirebaseConfiguration {
+    func read(_ settings: Settings) throws -> FirebaseConfiguration {
         var endpoint = FirebaseEndpoint.google
-        if let text = self.firebaseEndpoint ?? Environment["PINLEDGER_FIREBASE_ENDPOINT"] {
+        if let text = settings.text(.firebaseEndpoint, self.firebaseEndpoint) {
             guard let given = FirebaseEndpoint(text) else {
-                throw CommandFailure(
-                    "--firebase-endpoint \(text) is neither an https URL nor an http URL on this machine",
-                    status: .usage)
+                throw settings.failure(
+                    .firebaseEndpoint, "must be an https URL, or an http URL on this machine, and is \(text)")
             }
             endpoint = given
         }
-        var files = self.firebaseCredentials
-        if files.isEmpty, let text = Environment["PINLEDGER_FIREBASE_CREDENTIALS"] {
-            files = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-        }
+        let files = settings.list(.firebaseCredentials, self.firebaseCredentials)
         var accounts: [ServiceAccount] = []
         for file in files {
             let account = try Self.account(file, endpoint)
@@ -49,8 +45,7 @@ struct FirebaseOptions: ParsableArguments {
         }
         return FirebaseConfiguration(
             accounts: accounts, endpoint: endpoint,
-            interval: try NodeConfiguration.number(
-                self.firebaseInterval, "PINLEDGER_FIREBASE_INTERVAL", default: 300, in: 1...86_400))
+            interval: try settings.number(.firebaseInterval, self.firebaseInterval, or: 300, in: 1...86_400))
     }
 
     /// Reads a key file that only its owner may read.

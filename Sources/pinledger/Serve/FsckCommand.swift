@@ -36,6 +36,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     )
     var database: String?
     @OptionGroup var directory: DataDirectory
+    @OptionGroup var file: SettingsFileOption
     @Option(
         help: ArgumentHelp(
             """
@@ -96,10 +97,11 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         var expectations = LedgerAuditor.Expectations()
         expectations.approvals = .signatures
         expectations.key = try key.map(BatchKey.init)
-        let publicKeys = try NodeConfiguration.readBatchPublicKeys(self.batchPublicKey)
+        let publicKeys = try NodeConfiguration.readBatchPublicKeys(
+            self.file.settings().list(.batchPublicKey, self.batchPublicKey))
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
             .map(BatchVerifier.init)
-        expectations.bundles = try BundleOptions.directory(self.bundles)
+        expectations.bundles = try BundleOptions.directory(self.bundles, self.file)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
                 throw CommandFailure("\(file) is not text in UTF-8.", status: .usage)
@@ -222,12 +224,13 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     private func withConnection<Result>(
         _ body: (PostgresConnection) async throws -> Result
     ) async throws -> Result {
-        var text = self.database ?? Environment["PINLEDGER_DATABASE"]
+        var text = try self.file.settings().text(.database, self.database)
         if text == nil {
             let home = self.directory.path
             guard FileManager.default.fileExists(atPath: home) else {
                 throw CommandFailure(
-                    "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
+                    "no database is given",
+                    advice: "Give --database, set PINLEDGER_DATABASE or name it in --config.", status: .usage)
             }
             text = try await PrivateDatabase(home: home).connectionString(user: "pinledger_dev")
         }

@@ -35,6 +35,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     @Option(
         help: ArgumentHelp("File with the new key (`openssl rand -base64 32`), mode 0600.", valueName: "file"))
     var newKekFile: String
+    @OptionGroup var file: SettingsFileOption
     @Flag(help: "Do everything, then roll it back.") var dryRun = false
 
     /// Ends the transaction of a dry run.
@@ -50,15 +51,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func run() async throws {
-        guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
-            throw CommandFailure(
-                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
-        }
-        guard let file = self.kekFile ?? Environment["PINLEDGER_KEK_FILE"] else {
-            throw CommandFailure(
-                "no key-encryption key is given", advice: "Give --kek-file or set PINLEDGER_KEK_FILE.",
-                status: .usage)
-        }
+        let (database, file) = (try self.file.database(self.database), try self.file.kekFile(self.kekFile))
         let (old, new) = (try NodeConfiguration.readKey(file), try NodeConfiguration.readKey(self.newKekFile))
         let done: Done
         do {

@@ -79,57 +79,34 @@ struct LimitOptions: ParsableArguments {
             valueName: "seconds"))
     var drainTimeout: Int?
 
-    /// The limits, and the drain delay: flags first, then environment variables, then defaults.
-    func read() throws -> (Server.Limits, drainDelay: Int) {
+    /// The limits, and the drain delay.
+    func read(_ settings: Settings) throws -> (Server.Limits, drainDelay: Int) {
         var limits = Server.Limits()
-        limits.connections = try Self.number(
-            self.maxConnections, "max-connections", 1...1_000_000, limits.connections)
-        limits.networkConnections = try Self.number(
-            self.connectionsPerNetwork, "connections-per-network", 0...1_000_000
+        let rates = 0...1_000_000_000.0
+        limits.connections = try settings.number(
+            .maxConnections, self.maxConnections, or: limits.connections, in: 1...1_000_000)
+        limits.networkConnections = try settings.number(
+            .connectionsPerNetwork, self.connectionsPerNetwork, in: 0...1_000_000
         ).map { $0 == 0 ? .max : $0 }
-        limits.clientStreams = try Self.number(self.clientStreams, "client-streams", 0...1_000_000)
-        limits.networkStreams = try Self.number(self.streamsPerNetwork, "streams-per-network", 0...1_000_000)
+        limits.clientStreams = try settings.number(.clientStreams, self.clientStreams, in: 0...1_000_000)
+        limits.networkStreams = try settings.number(.streamsPerNetwork, self.streamsPerNetwork, in: 0...1_000_000)
             .map { $0 == 0 ? .max : $0 }
-        limits.networkRequests = try NodeConfiguration.number(
-            self.requestsPerNetwork, "PINLEDGER_REQUESTS_PER_NETWORK", default: limits.networkRequests,
-            in: 0...1_000_000_000)
-        limits.operatorRequests = try NodeConfiguration.number(
-            self.requestsPerOperator, "PINLEDGER_REQUESTS_PER_OPERATOR", default: limits.operatorRequests,
-            in: 0...1_000_000_000)
+        limits.networkRequests = try settings.number(
+            .requestsPerNetwork, self.requestsPerNetwork, or: limits.networkRequests, in: rates)
+        limits.operatorRequests = try settings.number(
+            .requestsPerOperator, self.requestsPerOperator, or: limits.operatorRequests, in: rates)
         limits.requestMemory =
-            try Self.number(self.requestMemory, "request-memory", 1...1_048_576, limits.requestMemory >> 20) << 20
-        limits.headerSeconds = try Self.number(self.headerTimeout, "header-timeout", 1...3600, limits.headerSeconds)
-        limits.idleSeconds = try Self.number(self.idleTimeout, "idle-timeout", 1...86_400, limits.idleSeconds)
-        limits.bodySeconds = try Self.number(self.bodyTimeout, "body-timeout", 1...3600, limits.bodySeconds)
-        limits.writeSeconds = try Self.number(self.writeTimeout, "write-timeout", 1...3600, limits.writeSeconds)
-        limits.drainSeconds = try Self.number(self.drainTimeout, "drain-timeout", 1...3600, limits.drainSeconds)
-        return (limits, try Self.number(self.drainDelay, "drain-delay", 0...3600, 0))
-    }
-
-    private static func number(
-        _ flag: Int?, _ name: String, _ range: ClosedRange<Int>, _ standard: Int
-    ) throws -> Int {
-        try Self.number(flag, name, range) ?? standard
-    }
-
-    /// A number from a flag, else from the environment; nil for neither.
-    private static func number(_ flag: Int?, _ name: String, _ range: ClosedRange<Int>) throws -> Int? {
-        let variable = "PINLEDGER_" + name.uppercased().replacing("-", with: "_")
-        let number: Int
-        if let flag {
-            number = flag
-        } else if let text = Environment[variable] {
-            guard let value = Int(text) else {
-                throw CommandFailure("\(variable) is \(text), which is not a number", status: .usage)
-            }
-            number = value
-        } else {
-            return nil
-        }
-        guard range.contains(number) else {
-            throw CommandFailure(
-                "--\(name) must be from \(range.lowerBound) to \(range.upperBound)", status: .usage)
-        }
-        return number
+            try settings.number(.requestMemory, self.requestMemory, or: limits.requestMemory >> 20, in: 1...1_048_576)
+            << 20
+        limits.headerSeconds = try settings.number(
+            .headerTimeout, self.headerTimeout, or: limits.headerSeconds, in: 1...3600)
+        limits.idleSeconds = try settings.number(
+            .idleTimeout, self.idleTimeout, or: limits.idleSeconds, in: 1...86_400)
+        limits.bodySeconds = try settings.number(.bodyTimeout, self.bodyTimeout, or: limits.bodySeconds, in: 1...3600)
+        limits.writeSeconds = try settings.number(
+            .writeTimeout, self.writeTimeout, or: limits.writeSeconds, in: 1...3600)
+        limits.drainSeconds = try settings.number(
+            .drainTimeout, self.drainTimeout, or: limits.drainSeconds, in: 1...3600)
+        return (limits, try settings.number(.drainDelay, self.drainDelay, or: 0, in: 0...3600))
     }
 }

@@ -29,17 +29,16 @@ struct MemoryOptions: ParsableArguments {
     var trustDatabase = false
 
     /// The absolute path of the state directory.
-    var directory: String? {
-        (self.stateDirectory ?? Environment["PINLEDGER_STATE_DIRECTORY"]).map {
-            URL(fileURLWithPath: $0).standardizedFileURL.path
-        }
+    func directory(_ settings: Settings) -> String? {
+        settings.text(.stateDirectory, self.stateDirectory).map { URL(fileURLWithPath: $0).standardizedFileURL.path }
     }
 
-    /// Reads the flags, the environment and the checkpoint.
-    func read() throws -> MemoryConfiguration {
-        let place = self.expectCheckpoint ?? Environment["PINLEDGER_EXPECT_CHECKPOINT"]
+    /// Reads the settings and the checkpoint.
+    func read(_ settings: Settings) throws -> MemoryConfiguration {
+        let place = settings.text(.expectCheckpoint, self.expectCheckpoint)
         return MemoryConfiguration(
-            directory: self.directory, expected: try place.map(Self.expected), trustsDatabase: self.trustDatabase)
+            directory: self.directory(settings), expected: try place.map(Self.expected),
+            trustsDatabase: self.trustDatabase)
     }
 
     private static func expected(_ place: String) throws -> ExpectedCheckpoint {

@@ -16,6 +16,8 @@ struct MigrateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Connection string of the database. [env: PINLEDGER_DATABASE]", valueName: "conninfo"))
     var database: String?
 
+    @OptionGroup var file: SettingsFileOption
+
     @Flag(help: "Show what would be done, and change nothing.")
     var dryRun = false
 
@@ -25,10 +27,7 @@ struct MigrateCommand: AsyncParsableCommand {
     var grantTo: String?
 
     func run() async throws {
-        guard let database = self.database ?? Environment["PINLEDGER_DATABASE"] else {
-            throw CommandFailure(
-                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE.", status: .usage)
-        }
+        let database = try self.file.database(self.database)
         // Building an index on a large table takes long.
         let configuration = PostgresConfiguration(
             connectionString: database, statementTimeout: nil, lockTimeout: .seconds(60))

@@ -23,14 +23,17 @@ struct Node {
     let configuration: NodeConfiguration
     let logger: Logger
     private let lines = HeldLines()
+    private let logLevel: SharedLogLevel
+    private let trustedProxies: TrustedProxies
 
     init(configuration: NodeConfiguration) {
         self.configuration = configuration
-        var logger = Logger(label: "pinledger") { [lines] in
-            RepeatedLines(StreamLogHandler.standardError(label: $0), held: lines)
+        let level = SharedLogLevel(configuration.logLevel)
+        self.logLevel = level
+        self.trustedProxies = TrustedProxies(configuration.telemetry.trustedProxies)
+        self.logger = Logger(label: "pinledger") { [lines] in
+            RepeatedLines(StreamLogHandler.standardError(label: $0), held: lines, level: level)
         }
-        logger.logLevel = configuration.logLevel
-        self.logger = logger
     }
 
     static let clock: @Sendable () -> Timestamp = {
@@ -100,7 +103,7 @@ struct Node {
         begin { await services.beginLedger() }
         begin { await services.probeScheduler.run() }
         // Also without a file: SIGHUP would end the process otherwise.
-        running.append(.init(service: FileRenewal(files: self.renewedFiles, logger: self.logger)))
+        running.append(.init(service: FileRenewal(files: self.renewedFiles(of: server), logger: self.logger)))
         if let writer {
             let housekeeping = Housekeeping(
                 ledger: ledger, pool: pool, snapshotKey: try self.snapshotKey,
@@ -209,6 +212,13 @@ struct Node {
                 advice: "Check that the database answers. Repeat changes that got no response.")
         }
         await google?.close()
+    }
+
+    /// Takes over the settings that a running node can.
+    func apply(_ configuration: NodeConfiguration, to server: Server) {
+        self.logLevel.set(configuration.logLevel)
+        self.trustedProxies.set(configuration.telemetry.trustedProxies)
+        server.apply(configuration.limits)
     }
 
     /// Closes what ``assemble()`` has opened.
@@ -332,14 +342,14 @@ struct Node {
                 secrets: TelemetrySecrets(
                     pool: pool,
                     keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
-                trustedProxies: self.configuration.telemetry.trustedProxies),
+                trustedProxies: self.trustedProxies),
             webhooks: self.webhookTools(pool),
             firebase: PushStatus(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
             logger: self.logger,
             documentMaxAge: self.configuration.documentMaxAge,
             countries: CountrySource(
                 field: self.configuration.countryHeader, database: self.configuration.countryDatabase,
-                trustedProxies: self.configuration.telemetry.trustedProxies),
+                trustedProxies: self.trustedProxies),
             version: Version.text,
             observations: factSources.observations, probeScheduler: factSources.probeScheduler,
             environment: factSources.environment, metrics: metrics

@@ -9,8 +9,10 @@ import PinWire
 import PinledgerServer
 import Pinning
 
-/// The settings of a node: flags first, then environment variables, then defaults.
+/// The flags of a node's settings.
 struct NodeOptions: ParsableArguments {
+    @OptionGroup var file: SettingsFileOption
+
     @Option(
         help: ArgumentHelp(
             "Connection string of the database, in libpq's form. May name several hosts. [env: PINLEDGER_DATABASE]",
@@ -87,11 +89,17 @@ struct NodeOptions: ParsableArguments {
     )
     var requireSynchronous = false
 
-    @Option(help: ArgumentHelp("How long a signed document is valid.", valueName: "seconds"))
-    var documentLifetime: Int64 = 86_400
+    @Option(
+        help: ArgumentHelp(
+            "How long a signed document is valid. Default: 86400. [env: PINLEDGER_DOCUMENT_LIFETIME]",
+            valueName: "seconds"))
+    var documentLifetime: Int64?
 
-    @Option(help: ArgumentHelp("How long caches may keep a document before asking again.", valueName: "seconds"))
-    var documentMaxAge: Int = 60
+    @Option(
+        help: ArgumentHelp(
+            "How long caches may keep a document before asking again; at most half of --document-lifetime. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
+            valueName: "seconds"))
+    var documentMaxAge: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -157,20 +165,6 @@ struct NodeOptions: ParsableArguments {
     @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
 
     @OptionGroup(title: "Memory outside the database") var memory: MemoryOptions
-
-    func validate() throws {
-        guard (300...31_536_000).contains(self.documentLifetime) else {
-            throw ValidationError("--document-lifetime must be from 300 to 31536000 seconds")
-        }
-        guard (0...86_400).contains(self.documentMaxAge) else {
-            throw ValidationError("--document-max-age must be from 0 to 86400 seconds")
-        }
-        // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
-        // expired.
-        guard self.documentMaxAge <= self.documentLifetime / 2 else {
-            throw ValidationError("--document-max-age must be at most half of --document-lifetime")
-        }
-    }
 }
 
 /// An address to listen on.
@@ -200,6 +194,9 @@ enum Environment {
     static subscript(_ name: String) -> String? {
         ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }
+
+    /// The names of all variables.
+    static var names: [String] { Array(ProcessInfo.processInfo.environment.keys) }
 
     static func isSet(_ name: String) -> Bool { ["1", "true", "yes"].contains(Self[name]?.lowercased() ?? "") }
 }
@@ -246,65 +243,87 @@ struct NodeConfiguration: Sendable {
     /// How long before the end of a certificate or pin it is announced.
     var horizons: Horizons
     var memory: MemoryConfiguration
+    /// What keeps the settings of the file up to date; nil where there is no file.
+    var renewal: SettingsRenewal?
 
     static let defaultListen = "127.0.0.1:8440"
 
+    /// Reads the settings of a node that is about to start.
     init(_ options: NodeOptions) throws {
-        guard let database = options.database ?? Environment["PINLEDGER_DATABASE"] else {
+        let file = try options.file.read()
+        let settings = try Settings(file: file)
+        try self.init(options, settings)
+        self.renewal = file.map { file in
+            SettingsRenewal(path: file.path, settings: settings.effective) { try NodeConfiguration(options, $0) }
+        }
+    }
+
+    init(_ options: NodeOptions, _ settings: Settings) throws {
+        guard let database = settings.text(.database, options.database) else {
             throw CommandFailure(
-                "no database is given", advice: "Give --database or set PINLEDGER_DATABASE, or try `pinledger dev`.",
+                "no database is given",
+                advice: "Give --database, set PINLEDGER_DATABASE or name it in --config, or try `pinledger dev`.",
                 status: .usage
             )
         }
         self.database = database
-        self.listen = try ListenAddress(options.listen ?? Environment["PINLEDGER_LISTEN"] ?? Self.defaultListen)
-        self.adminListen = try (options.adminListen ?? Environment["PINLEDGER_ADMIN_LISTEN"]).map(ListenAddress.init)
-        self.metricsListen = try (options.metricsListen ?? Environment["PINLEDGER_METRICS_LISTEN"])
-            .map(ListenAddress.init)
-        self.isReadOnly = options.readOnly || Environment.isSet("PINLEDGER_READ_ONLY")
-        self.keyEncryptionKey = try (options.kekFile ?? Environment["PINLEDGER_KEK_FILE"]).map(Self.readKey)
-        self.batchPublicKeys = try Self.readBatchPublicKeys(options.batchPublicKey)
-        self.bundles = (options.bundles ?? Environment["PINLEDGER_BUNDLES"]).map(BundleDirectory.init)
-        self.requiresSynchronousStandby =
-            options.requireSynchronous || Environment.isSet("PINLEDGER_REQUIRE_SYNCHRONOUS")
-        self.writeQueue = try Self.number(
-            options.writeQueue, "PINLEDGER_WRITE_QUEUE", default: 2000, in: 1...1_000_000_000)
+        self.listen = try settings.address(
+            .listen, settings.text(.listen, options.listen, default: Self.defaultListen) ?? Self.defaultListen)
+        self.adminListen = try settings.text(.adminListen, options.adminListen).map {
+            try settings.address(.adminListen, $0)
+        }
+        self.metricsListen = try settings.text(.metricsListen, options.metricsListen).map {
+            try settings.address(.metricsListen, $0)
+        }
+        self.isReadOnly = try settings.isOn(.readOnly, options.readOnly)
+        self.keyEncryptionKey = try settings.text(.kekFile, options.kekFile).map(Self.readKey)
+        self.batchPublicKeys = try Self.readBatchPublicKeys(
+            settings.list(.batchPublicKey, options.batchPublicKey))
+        self.bundles = settings.text(.bundles, options.bundles).map(BundleDirectory.init)
+        self.requiresSynchronousStandby = try settings.isOn(.requireSynchronous, options.requireSynchronous)
+        self.writeQueue = try settings.number(.writeQueue, options.writeQueue, or: 2000, in: 1...1_000_000_000)
         self.databaseTimeout = .seconds(
-            try Self.number(options.databaseTimeout, "PINLEDGER_DATABASE_TIMEOUT", default: 5, in: 0.5...86_400))
-        self.documentLifetime = options.documentLifetime
-        self.documentMaxAge = options.documentMaxAge
-        self.countryHeader = try (options.countryHeader ?? Environment["PINLEDGER_COUNTRY_HEADER"]).map { text in
+            try settings.number(.databaseTimeout, options.databaseTimeout, or: 5, in: 0.5...86_400))
+        self.documentLifetime = try settings.number(
+            .documentLifetime, options.documentLifetime, or: 86_400, in: 300...31_536_000)
+        self.documentMaxAge = try settings.number(.documentMaxAge, options.documentMaxAge, or: 60, in: 0...86_400)
+        // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
+        // expired.
+        guard self.documentMaxAge <= self.documentLifetime / 2 else {
+            throw settings.failure(
+                .documentMaxAge, "must be at most half of \(settings.name(of: .documentLifetime))")
+        }
+        self.countryHeader = try settings.text(.countryHeader, options.countryHeader).map { text in
             guard let name = HTTPField.Name(text) else {
-                throw CommandFailure("\(text) is not the name of a header field", status: .usage)
+                throw settings.failure(.countryHeader, "must be the name of a header field, and is \(text)")
             }
             return name
         }
-        self.countryDatabase = try (options.countryDatabase ?? Environment["PINLEDGER_COUNTRY_DATABASE"]).map { file in
+        self.countryDatabase = try settings.text(.countryDatabase, options.countryDatabase).map { file in
             do throws(CountryDatabase.Failure) { return try CountryDatabase(file: file) } catch {
                 throw CommandFailure(error.description, advice: error.advice)
             }
         }
-        self.auditsSnapshot = Environment["PINLEDGER_SNAPSHOT_AUDIT"] != "0"
-        self.logLevel = try options.logLevel ?? Self.logLevel(Environment["PINLEDGER_LOG_LEVEL"])
+        self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
+        self.logLevel = try Self.logLevel(settings, options.logLevel)
         self.certificate = try Self.readCertificate(
-            options.tlsCertificate ?? Environment["PINLEDGER_TLS_CERTIFICATE"],
-            options.tlsKey ?? Environment["PINLEDGER_TLS_KEY"],
-            operatorAuthorities: options.adminClientCAFile ?? Environment["PINLEDGER_ADMIN_CLIENT_CA_FILE"],
+            settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
+            operatorAuthorities: settings.text(.adminClientCAFile, options.adminClientCAFile),
             isApart: self.adminListen != nil
         )
-        self.isAdminBehindProxy = options.adminBehindProxy || Environment.isSet("PINLEDGER_ADMIN_BEHIND_PROXY")
-        self.outgoing = try options.outgoing.read()
-        self.firebase = try options.firebase.read()
+        self.isAdminBehindProxy = try settings.isOn(.adminBehindProxy, options.adminBehindProxy)
+        self.outgoing = try options.outgoing.read(settings)
+        self.firebase = try options.firebase.read(settings)
         guard !self.isReadOnly || self.firebase.accounts.isEmpty else {
             throw CommandFailure(
                 "--firebase-credentials and --read-only cannot be combined: a read-only node pushes nothing",
                 advice: "Give the service account to a node that runs without --read-only.", status: .usage)
         }
-        (self.limits, self.drainDelay) = try options.limits.read()
-        self.probing = try options.probing.read()
-        self.telemetry = try options.telemetry.read()
-        self.horizons = try options.announcements.read()
-        self.memory = try options.memory.read()
+        (self.limits, self.drainDelay) = try options.limits.read(settings)
+        self.probing = try options.probing.read(settings)
+        self.telemetry = try options.telemetry.read(settings)
+        self.horizons = try options.announcements.read(settings)
+        self.memory = try options.memory.read(settings)
         guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKey != nil else {
             throw CommandFailure(
                 "--trust-database needs --state-directory or --kek-file: without them there is nothing that it would overrule",
@@ -350,29 +369,12 @@ struct NodeConfiguration: Sendable {
         }
     }
 
-    /// A number from a flag, else from the environment, else the default.
-    static func number<T: LosslessStringConvertible & Comparable>(
-        _ flag: T?, _ variable: String, default fallback: T, in range: ClosedRange<T>
-    ) throws -> T {
-        var number = flag ?? fallback
-        if flag == nil, let text = Environment[variable] {
-            guard let value = T(text) else { throw CommandFailure("\(variable) is not a number", status: .usage) }
-            number = value
-        }
-        guard range.contains(number) else {
-            throw CommandFailure(
-                "\(variable) (or its flag) must be from \(range.lowerBound) to \(range.upperBound)", status: .usage)
-        }
-        return number
-    }
-
-    /// The log level that the environment names, or the default.
-    private static func logLevel(_ text: String?) throws -> Logger.Level {
-        guard let text else { return .notice }
+    private static func logLevel(_ settings: Settings, _ flag: Logger.Level?) throws -> Logger.Level {
+        let text = settings.text(.logLevel, flag?.rawValue, default: Logger.Level.notice.rawValue) ?? ""
         guard let level = Logger.Level(argument: text) else {
-            throw CommandFailure(
-                "PINLEDGER_LOG_LEVEL is \(text), which is not a log level",
-                advice: "Use one of: \(Logger.Level.allValueStrings.joined(separator: ", ")).", status: .usage)
+            throw settings.failure(
+                .logLevel, "is \(String(shown: text.utf8)), which is not a log level",
+                advice: "Use one of: \(Logger.Level.allValueStrings.joined(separator: ", ")).")
         }
         return level
     }
@@ -391,13 +393,9 @@ struct NodeConfiguration: Sendable {
         }
     }
 
-    /// Reads public keys as `pinledger key batch-public-key` prints them, of an option or else of PINLEDGER_BATCH_PUBLIC_KEY.
-    static func readBatchPublicKeys(_ option: [String]) throws -> [Ed25519PublicKey] {
-        let texts =
-            option.isEmpty
-            ? (Environment["PINLEDGER_BATCH_PUBLIC_KEY"] ?? "").split { $0 == "," || $0 == " " }.map(String.init)
-            : option
-        return try texts.map { text in
+    /// Reads public keys as `pinledger key batch-public-key` prints them.
+    static func readBatchPublicKeys(_ texts: [String]) throws -> [Ed25519PublicKey] {
+        try texts.map { text in
             guard let bytes = Base64.decode(text), let key = Ed25519PublicKey(bytes) else {
                 throw CommandFailure(
                     "\(text) is not a batch public key",

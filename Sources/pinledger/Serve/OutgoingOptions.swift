@@ -29,27 +29,16 @@ struct OutgoingOptions: ParsableArguments {
             valueName: "file"))
     var webhookCAFile: String?
 
-    /// Flags first, then environment variables, then defaults.
-    func read() throws -> OutgoingConfiguration {
-        var ranges = self.allowPrivateRange
-        if ranges.isEmpty, let text = Environment["PINLEDGER_ALLOW_PRIVATE_RANGE"] {
-            ranges = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-        }
-        var allowed: [IPNetwork] = []
-        for range in ranges {
-            do { allowed.append(try IPNetwork(range)) } catch {
-                throw CommandFailure("\(range) is not a range of addresses: it \(error.description)", status: .usage)
-            }
-        }
-        let file = self.webhookCAFile ?? Environment["PINLEDGER_WEBHOOK_CA_FILE"]
+    func read(_ settings: Settings) throws -> OutgoingConfiguration {
+        let allowed = try settings.networks(.allowPrivateRange, self.allowPrivateRange)
+        let file = settings.text(.webhookCAFile, self.webhookCAFile)
         if let file, !FileManager.default.isReadableFile(atPath: file) {
             throw CommandFailure("the authorities in \(file) cannot be read")
         }
         return OutgoingConfiguration(
             policy: AddressPolicy(allowed: allowed, allowsLiterals: true),
-            allowsPlainWebhooks: self.allowHTTPWebhooks || Environment.isSet("PINLEDGER_ALLOW_HTTP_WEBHOOKS"),
-            webhookTimeout: try NodeConfiguration.number(
-                self.webhookTimeout, "PINLEDGER_WEBHOOK_TIMEOUT", default: 10, in: 1...60),
+            allowsPlainWebhooks: try settings.isOn(.allowHTTPWebhooks, self.allowHTTPWebhooks),
+            webhookTimeout: try settings.number(.webhookTimeout, self.webhookTimeout, or: 10, in: 1...60),
             trustFile: file
         )
     }

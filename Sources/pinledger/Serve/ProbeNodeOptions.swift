@@ -26,41 +26,34 @@ struct ProbeNodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Name at which clients reach this service. The node warns of apps that pin it. May be repeated. [env: PINLEDGER_PUBLIC_NAMES, separated by commas]",
+            "Name at which clients reach this service. The node warns of apps that pin it. May be repeated. [env: PINLEDGER_PUBLIC_NAME, separated by commas]",
             valueName: "name"))
     var publicName: [String] = []
 
     /// Checks the options.
-    func read() throws -> ProbeConfiguration {
-        let vantage = self.vantage ?? Environment["PINLEDGER_VANTAGE"]
+    func read(_ settings: Settings) throws -> ProbeConfiguration {
+        let vantage = settings.text(.vantage, self.vantage)
         if let vantage {
             guard (1...64).contains(vantage.utf8.count), vantage.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-                throw CommandFailure("--vantage must be 1 to 64 printable characters without spaces", status: .usage)
+                throw settings.failure(.vantage, "must be 1 to 64 printable characters without spaces")
             }
             guard vantage != ProbeScheduler.unnamed else {
-                throw CommandFailure(
-                    "--vantage \(vantage) stands for the nodes without a name; give this one another", status: .usage)
+                throw settings.failure(
+                    .vantage, "must not be \(vantage), which stands for the nodes without a name")
             }
         }
-        func list(_ given: [String], _ variable: String) -> [String] {
-            given.isEmpty
-                ? (Environment[variable] ?? "").split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-                : given
-        }
         var addresses: [String: [IPAddress]] = [:]
-        for text in list(self.resolve, "PINLEDGER_RESOLVE") {
+        for text in settings.list(.resolve, self.resolve) {
             let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
             guard parts.count == 2, (try? HostPattern(parts[0])) != nil, let address = IPAddress(parts[1]) else {
-                throw CommandFailure("--resolve \(text) is not of the form name=address", status: .usage)
+                throw settings.failure(.resolve, "must be of the form name=address, and is \(text)")
             }
             addresses[parts[0], default: []].append(address)
         }
         return ProbeConfiguration(
             vantage: vantage,
-            interval: try NodeConfiguration.number(
-                self.probeInterval, "PINLEDGER_PROBE_INTERVAL", default: 900, in: 1...604_800),
-            addresses: addresses,
-            ownHosts: Set(list(self.publicName, "PINLEDGER_PUBLIC_NAMES"))
+            interval: try settings.number(.probeInterval, self.probeInterval, or: 900, in: 1...604_800),
+            addresses: addresses, ownHosts: Set(settings.list(.publicName, self.publicName))
         )
     }
 }

@@ -233,13 +233,14 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     private func nodeConfiguration() async throws -> NodeConfiguration {
         var options = self.options
         options.listen = "127.0.0.1:0"
-        if options.database == nil, Environment["PINLEDGER_DATABASE"] == nil,
+        let settings = try options.file.settings()
+        if settings.text(.database, options.database) == nil,
             FileManager.default.fileExists(atPath: self.directory.path)
         {
             let home = self.directory.path
             options.database = try await PrivateDatabase(home: home).connectionString(user: "pinledger_dev")
             options.kekFile = options.kekFile ?? "\(home)/key-encryption-key"
-            if options.memory.directory == nil { options.memory.stateDirectory = "\(home)/state" }
+            if options.memory.directory(settings) == nil { options.memory.stateDirectory = "\(home)/state" }
         }
         let configuration = try NodeConfiguration(options)
         guard !configuration.isReadOnly else {

@@ -21,22 +21,11 @@ struct TelemetryOptions: ParsableArguments {
             valueName: "range"))
     var trustedProxy: [String] = []
 
-    /// Flags first, then environment variables, then defaults.
-    func read() throws -> TelemetryConfiguration {
-        var ranges = self.trustedProxy
-        if ranges.isEmpty, let text = Environment["PINLEDGER_TRUSTED_PROXY"] {
-            ranges = text.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
-        }
-        return TelemetryConfiguration(
-            retentionDays: try NodeConfiguration.number(
-                self.telemetryRetention, "PINLEDGER_TELEMETRY_RETENTION", default: 14, in: 2...3650),
-            rate: try NodeConfiguration.number(
-                self.telemetryRate, "PINLEDGER_TELEMETRY_RATE", default: 500, in: 0...1_000_000_000),
-            trustedProxies: try ranges.map { range in
-                do { return try IPNetwork(range) } catch {
-                    throw CommandFailure("\(range) is not a range of addresses: it \(error)", status: .usage)
-                }
-            }
+    func read(_ settings: Settings) throws -> TelemetryConfiguration {
+        TelemetryConfiguration(
+            retentionDays: try settings.number(.telemetryRetention, self.telemetryRetention, or: 14, in: 2...3650),
+            rate: try settings.number(.telemetryRate, self.telemetryRate, or: 500, in: 0...1_000_000_000),
+            trustedProxies: try settings.networks(.trustedProxy, self.trustedProxy)
         )
     }
 }

@@ -17,7 +17,7 @@ struct Authenticator: Sendable {
     let ledger: Ledger
     let clock: @Sendable () -> Timestamp
     /// The addresses of proxies whose statement of clients' addresses is trusted.
-    let trustedProxies: [IPNetwork]
+    let trustedProxies: TrustedProxies
     /// Where tokens that are accepted are noted.
     let uses: TokenUseTally
 
@@ -37,7 +37,7 @@ struct Authenticator: Sendable {
             let credential = try Self.credential(
                 of: request, acceptsPassword: acceptsPassword, acceptsCookie: acceptsCookie)
             return try self.caller(by: credential) {
-                ClientAddress.of(request, from: peer, trusted: self.trustedProxies)
+                ClientAddress.of(request, from: peer, trusted: self.trustedProxies.networks)
             }
         } catch {
             var problem = error

@@ -101,7 +101,9 @@ struct CalendarFeedRoutes: Sendable {
             secret.matches(digest: feed.digest), feed.isValid(at: self.services.clock())
         else { throw unknown }
         self.services.tokenUses.note(
-            id, from: ClientNetwork(of: ClientAddress.of(exchange, trusted: self.services.telemetry.trustedProxies)))
+            id,
+            from: ClientNetwork(
+                of: ClientAddress.of(exchange, trusted: self.services.telemetry.trustedProxies.networks)))
         return try CalendarRoutes(services: self.services).feed(of: app)
     }
 }

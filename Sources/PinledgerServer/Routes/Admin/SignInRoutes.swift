@@ -46,7 +46,7 @@ struct SignInRoutes: Sendable {
     private func signIn(_ exchange: Exchange) async throws -> Response {
         let network = ClientNetwork(
             of: exchange.peer, forwardedFor: PreparedAnswer.joined(exchange.request.headers, .forwardedFor),
-            trusted: self.services.telemetry.trustedProxies)
+            trusted: self.services.telemetry.trustedProxies.networks)
         do {
             let response = try await self.exchangeToken(exchange)
             network.map(self.delays.forgive)

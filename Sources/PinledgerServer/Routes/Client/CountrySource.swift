@@ -1,4 +1,4 @@
-package import Addresses
+import Addresses
 package import Countries
 package import HTTPTypes
 import HummingbirdCore
@@ -10,10 +10,11 @@ package struct CountrySource: Sendable {
     private let field: HTTPField.Name?
     private let database: CountryDatabase?
     /// The addresses of proxies whose statement of clients' addresses is trusted.
-    private let trustedProxies: [IPNetwork]
+    private let trustedProxies: TrustedProxies
 
     package init(
-        field: HTTPField.Name? = nil, database: CountryDatabase? = nil, trustedProxies: [IPNetwork] = []
+        field: HTTPField.Name? = nil, database: CountryDatabase? = nil,
+        trustedProxies: TrustedProxies = TrustedProxies()
     ) {
         self.field = field
         self.database = database
@@ -29,6 +30,6 @@ package struct CountrySource: Sendable {
             return country
         }
         guard let database = self.database else { return nil }
-        return database.country(of: ClientAddress.of(exchange, trusted: self.trustedProxies).bytes)
+        return database.country(of: ClientAddress.of(exchange, trusted: self.trustedProxies.networks).bytes)
     }
 }

@@ -23,7 +23,7 @@ final class DocumentPush: Sendable {
     private let table: DocumentTable
     private let intake: AdoptionIntake?
     /// Where proxies are whose word on clients' addresses is taken.
-    private let trustedProxies: [IPNetwork]
+    private let trustedProxies: TrustedProxies
     /// Events that are kept ready, of as many apps.
     private let events = Mutex(BoundedCache<String, DocumentEvent>(entries: 1000))
     private let listeners = Mutex<[@Sendable (String) -> Void]>([])
@@ -38,7 +38,7 @@ final class DocumentPush: Sendable {
     ///   - intake: Where clients are counted; nil to count none.
     init(
         table: DocumentTable, limit: Int, networkLimit: Int = .max, heartbeat: Int = DocumentEvent.heartbeat,
-        intake: AdoptionIntake? = nil, trustedProxies: [IPNetwork] = []
+        intake: AdoptionIntake? = nil, trustedProxies: TrustedProxies = TrustedProxies()
     ) {
         self.table = table
         self.intake = intake
@@ -70,7 +70,7 @@ final class DocumentPush: Sendable {
 
     /// The network that a stream counts for; nil for one of a trusted proxy that does not say for whom it asks.
     func network(of peer: SocketAddress?, forwardedFor: String?) -> ClientNetwork? {
-        ClientNetwork(of: peer, forwardedFor: forwardedFor, trusted: self.trustedProxies)
+        ClientNetwork(of: peer, forwardedFor: forwardedFor, trusted: self.trustedProxies.networks)
     }
 
     /// The app's current document; nil where there is none.

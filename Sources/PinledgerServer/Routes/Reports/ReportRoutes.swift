@@ -73,7 +73,7 @@ struct ReportRoutes: Sendable {
         }
         guard self.services.writer != nil else { throw Problem(.readOnly, "This node is read-only.") }
         let intake = self.tools.recorder.intake
-        let address = ClientAddress.of(exchange, trusted: self.tools.trustedProxies).bytes
+        let address = ClientAddress.of(exchange, trusted: self.tools.trustedProxies.networks).bytes
         let bucket = intake.bucket(of: address)
         if let wait = intake.admit(bucket) {
             var problem = Problem(.tooManyReports, "Your network sends too many reports.")

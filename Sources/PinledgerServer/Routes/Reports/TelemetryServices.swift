@@ -1,4 +1,3 @@
-package import Addresses
 import NIOCore
 import PinWire
 import Pinning
@@ -15,11 +14,13 @@ package struct TelemetryServices: Sendable {
     package let recorder: TelemetryRecorder
     package let secrets: TelemetrySecrets
     /// The addresses of proxies whose statement of clients' addresses is trusted.
-    let trustedProxies: [IPNetwork]
+    let trustedProxies: TrustedProxies
     private let room = SharedBodyRoom()
     private let indexes = HostIndexes()
 
-    package init(recorder: TelemetryRecorder, secrets: TelemetrySecrets, trustedProxies: [IPNetwork] = []) {
+    package init(
+        recorder: TelemetryRecorder, secrets: TelemetrySecrets, trustedProxies: TrustedProxies = TrustedProxies()
+    ) {
         self.recorder = recorder
         self.secrets = secrets
         self.trustedProxies = trustedProxies

@@ -1,0 +1,95 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+struct ConfigCommands: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Check a server's settings, and show where each is from.",
+        discussion: """
+            Settings come from flags, then variables (PINLEDGER_…), then systemd's credentials, then the file of --config, then \
+            defaults. `pinledger handbook configuration` lists them.
+            """,
+        subcommands: [Check.self, Show.self])
+
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Check all settings as a starting server does, and the files that they name.",
+            discussion: """
+                pinledger config check --config /etc/pinledger/pinledger.yaml
+
+                It connects to nothing: `pinledger doctor` checks the database and the server too. Exit codes: 0 usable, 1 a \
+                file that is named cannot be used, 2 a wrong setting.
+                """)
+        @OptionGroup var options: NodeOptions
+
+        func run() async throws {
+            let settings = try self.options.file.settings()
+            try NodeConfiguration(self.options, settings).checkOperatorsAddress()
+            let visible = Self.visiblePassword(settings.effective(.database)).map { [$0] } ?? []
+            for warning in Self.warnings() + visible { Console.error("warning: \(warning)") }
+            let given = settings.effective.count { $0.source != .standard }
+            Console.print(
+                "The settings are usable: \(given) \(given == 1 ? "is" : "are") given, the others have their defaults.")
+        }
+
+        /// Variables that look like a setting's and are none. Others with the prefix may be another program's: Kubernetes sets some
+        /// for a service named pinledger.
+        static func warnings(of names: some Sequence<String> = Environment.names) -> [String] {
+            let known = Set(Setting.allCases.map(\.variable)).union(Self.others)
+            let prefix = "PINLEDGER_"
+            let words = known.sorted().map { String($0.dropFirst(prefix.count)) }
+            return names.filter { $0.hasPrefix(prefix) && !known.contains($0) }.sorted().compactMap { name in
+                NearestWord.of(String(name.dropFirst(prefix.count)), in: words).map {
+                    "\(name) is no variable of this program: do you mean \(prefix)\($0)?"
+                }
+            }
+        }
+
+        /// What there is to say of a password in a file that other accounts of the machine can read; nil where there is none.
+        private static func visiblePassword(_ database: EffectiveSetting?) -> String? {
+            guard let database, case .file(let path, _) = database.source,
+                database.shown != database.values.joined(separator: ", "),
+                let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int,
+                mode & 0o077 != 0
+            else { return nil }
+            return
+                "\(path) holds the database's password, and accounts other than its owner can read it: chmod 600 \(path), or put the connection string into a credential"
+        }
+
+        /// Variables that are no settings of a node.
+        private static let others: Set = [
+            "PINLEDGER_CONFIG", "PINLEDGER_SERVER", "PINLEDGER_TOKEN", "PINLEDGER_TOKEN_FILE", "PINLEDGER_CA_FILE",
+            "PINLEDGER_CLIENT_CERTIFICATE", "PINLEDGER_CLIENT_KEY", "PINLEDGER_ALLOW_HTTP", "PINLEDGER_DATA",
+        ]
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the settings that a server would use, and where each is from.",
+            discussion: """
+                pinledger config show --config /etc/pinledger/pinledger.yaml --given
+
+                Passwords are not shown.
+                """)
+        @Flag(help: "Only what is given, without the defaults.") var given = false
+        @Option(help: "Form of the output.") var output = RemoteOptions.OutputForm.table
+        @OptionGroup var options: NodeOptions
+
+        func run() async throws {
+            let settings = try self.options.file.settings()
+            _ = try NodeConfiguration(self.options, settings)
+            let shown = settings.effective.filter { !self.given || $0.source != .standard }
+            guard self.output == .table else {
+                return Console.print(JSON.array(shown.map(\.json)).canonicalText)
+            }
+            var table = Table(["SETTING", "VALUE", "SOURCE", "RELOADED"])
+            for setting in shown {
+                table.add([
+                    setting.setting.rawValue, setting.values.isEmpty ? "-" : setting.shown, setting.source.text,
+                    setting.setting.isReloaded ? "yes" : "no",
+                ])
+            }
+            Console.print(table.text)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import Configuration
+
+/// A setting of a node, by its one name: `max_connections` is `--max-connections` as a flag, `PINLEDGER_MAX_CONNECTIONS` in the
+/// environment, and the key `max_connections` in the configuration file.
+enum Setting: String, CaseIterable, Sendable {
+    case database, listen
+    case adminListen = "admin_listen"
+    case metricsListen = "metrics_listen"
+    case kekFile = "kek_file"
+    case batchPublicKey = "batch_public_key"
+    case bundles
+    case readOnly = "read_only"
+    case writeQueue = "write_queue"
+    case databaseTimeout = "database_timeout"
+    case requireSynchronous = "require_synchronous"
+    case documentLifetime = "document_lifetime"
+    case documentMaxAge = "document_max_age"
+    case countryHeader = "country_header"
+    case countryDatabase = "country_database"
+    case logLevel = "log_level"
+    case tlsCertificate = "tls_certificate"
+    case tlsKey = "tls_key"
+    case adminClientCAFile = "admin_client_ca_file"
+    case adminBehindProxy = "admin_behind_proxy"
+    case snapshotAudit = "snapshot_audit"
+
+    case allowPrivateRange = "allow_private_range"
+    case allowHTTPWebhooks = "allow_http_webhooks"
+    case webhookTimeout = "webhook_timeout"
+    case webhookCAFile = "webhook_ca_file"
+
+    case firebaseCredentials = "firebase_credentials"
+    case firebaseInterval = "firebase_interval"
+    case firebaseEndpoint = "firebase_endpoint"
+
+    case maxConnections = "max_connections"
+    case clientStreams = "client_streams"
+    case connectionsPerNetwork = "connections_per_network"
+    case streamsPerNetwork = "streams_per_network"
+    case requestsPerNetwork = "requests_per_network"
+    case requestsPerOperator = "requests_per_operator"
+    case requestMemory = "request_memory"
+    case headerTimeout = "header_timeout"
+    case idleTimeout = "idle_timeout"
+    case bodyTimeout = "body_timeout"
+    case writeTimeout = "write_timeout"
+    case drainDelay = "drain_delay"
+    case drainTimeout = "drain_timeout"
+
+    case vantage
+    case probeInterval = "probe_interval"
+    case resolve
+    case publicName = "public_name"
+
+    case telemetryRetention = "telemetry_retention"
+    case telemetryRate = "telemetry_rate"
+    case trustedProxy = "trusted_proxy"
+
+    case warnDays = "warn_days"
+
+    case stateDirectory = "state_directory"
+    case expectCheckpoint = "expect_checkpoint"
+
+    /// The form of its value.
+    enum Kind: String, Sendable {
+        case text, list
+        /// true or false; in the environment 1, true, yes or 0, false, no.
+        case flag
+    }
+
+    var kind: Kind {
+        switch self {
+        case .readOnly, .requireSynchronous, .adminBehindProxy, .snapshotAudit, .allowHTTPWebhooks: .flag
+        case .batchPublicKey, .allowPrivateRange, .firebaseCredentials, .resolve, .publicName, .trustedProxy: .list
+        default: .text
+        }
+    }
+
+    /// Whether it names a file that only its owner may read, or holds a secret itself: what systemd passes as a credential.
+    var isSecret: Bool {
+        switch self {
+        case .database, .kekFile, .tlsKey, .firebaseCredentials: true
+        default: false
+        }
+    }
+
+    /// Whether a running node takes a new value. Every other setting needs a restart.
+    var isReloaded: Bool {
+        switch self {
+        case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: true
+        default: false
+        }
+    }
+
+    /// The flag; nil for a setting that has none.
+    var flag: String? { self == .snapshotAudit ? nil : "--\(self.rawValue.replacing("_", with: "-"))" }
+
+    var variable: String { "PINLEDGER_\(self.rawValue.uppercased())" }
+
+    var key: ConfigKey { ConfigKey([self.rawValue]) }
+}

@@ -1,0 +1,117 @@
+import Configuration
+import Foundation
+import PinWire
+import Yams
+
+/// A configuration file: a YAML mapping of settings' names to their values.
+struct SettingsFile: Sendable {
+    let path: String
+    private(set) var values: [Setting: [String]] = [:]
+    /// Where each setting stands, counted from 1.
+    private(set) var lines: [Setting: Int] = [:]
+
+    /// The most bytes that are read.
+    static let limit = 256 * 1024
+
+    /// Reads a file; blocks.
+    ///
+    /// - Throws: ``CommandFailure`` with every defect of the file, each with its line.
+    init(path: String) throws {
+        let bytes: [UInt8]
+        do {
+            let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+            bytes = Array(try file.read(upToCount: Self.limit + 1) ?? Data())
+        } catch {
+            throw CommandFailure(
+                "the configuration cannot be read from \(path): \(ErrorText.sentence(for: error))", status: .usage)
+        }
+        guard bytes.count <= Self.limit, let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure(
+                "\(path) is not a configuration file: it must be UTF-8 text of at most \(Self.limit / 1024) KiB",
+                status: .usage)
+        }
+        try self.init(text: text, path: path)
+    }
+
+    init(text: String, path: String) throws {
+        self.path = path
+        let root: Yams.Node?
+        do { root = try Yams.compose(yaml: text) } catch {
+            throw CommandFailure("\(path) is not YAML: \(Self.complaint(error))", status: .usage)
+        }
+        guard let root, !Self.isNull(root) else { return }
+        guard case .mapping(let mapping) = root else {
+            throw CommandFailure(
+                "\(path) must be a mapping of settings",
+                advice: "Write a setting in each line, such as `listen: 0.0.0.0:8440`.",
+                status: .usage)
+        }
+        var defects: [String] = []
+        for (name, value) in mapping {
+            do throws(Defect) { try self.take(name, value) } catch {
+                defects.append("\(path), line \(name.mark?.line ?? 0): \(error.description)")
+            }
+        }
+        guard defects.isEmpty else {
+            throw CommandFailure(
+                defects.joined(separator: "\n  "),
+                advice: "`pinledger handbook configuration` lists the settings.", status: .usage)
+        }
+    }
+
+    private struct Defect: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    private mutating func take(_ name: Yams.Node, _ value: Yams.Node) throws(Defect) {
+        guard case .scalar(let scalar) = name else { throw Defect(description: "a setting's name must be a word") }
+        guard let setting = Setting(rawValue: scalar.string) else {
+            let nearest = NearestWord.of(scalar.string, in: Setting.allCases.map(\.rawValue))
+            let hint = nearest.map { ": do you mean \($0)?" } ?? ""
+            throw Defect(description: "there is no setting \(String(shown: scalar.string.utf8))\(hint)")
+        }
+        guard self.lines[setting] == nil else { throw Defect(description: "\(setting.rawValue) stands here twice") }
+        self.lines[setting] = name.mark?.line ?? 0
+        // A key without a value gives nothing, as an empty variable does.
+        guard !Self.isNull(value) else { return }
+        switch (setting.kind, value) {
+        case (.list, .sequence(let sequence)):
+            var values: [String] = []
+            for node in sequence {
+                guard case .scalar(let scalar) = node, !Self.isNull(node) else {
+                    throw Defect(description: "\(setting.rawValue) must be a list of words")
+                }
+                values.append(scalar.string)
+            }
+            self.values[setting] = values
+        case (.list, .scalar(let scalar)): self.values[setting] = [scalar.string]
+        case (.text, .scalar(let scalar)), (.flag, .scalar(let scalar)): self.values[setting] = [scalar.string]
+        case (.list, _): throw Defect(description: "\(setting.rawValue) must be a list of words")
+        case (.text, _), (.flag, _): throw Defect(description: "\(setting.rawValue) must be one value")
+        }
+    }
+
+    /// What the file says, for ``Settings``.
+    var provider: InMemoryProvider {
+        var values: [AbsoluteConfigKey: ConfigValue] = [:]
+        for (setting, texts) in self.values {
+            let content: ConfigContent = setting.kind == .list ? .stringArray(texts) : .string(texts.first ?? "")
+            values[AbsoluteConfigKey(setting.key)] = ConfigValue(content, isSecret: setting.isSecret)
+        }
+        return InMemoryProvider(name: Settings.fileProvider, values: values)
+    }
+
+    private static func isNull(_ node: Yams.Node) -> Bool { node.null != nil }
+
+    private static func complaint(_ error: any Error) -> String {
+        guard let error = error as? YamlError else { return ErrorText.sentence(for: error) }
+        return switch error {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            "\(String(shown: problem.utf8)) (line \(mark.line))"
+        case .duplicatedKeysInMapping(let keys, let context):
+            "\(keys.map { String(shown: $0.description.utf8) }.joined(separator: ", ")) stands there twice (line \(context.mark.line))"
+        default: String(shown: "\(error)".utf8)
+        }
+    }
+}

@@ -1,0 +1,151 @@
+"""A server's settings: where they come from, what is refused, and what a running node takes over."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from pinledger import API, BINARY, Process, eventually, free_port
+
+
+def run(*arguments: str, environment: dict | None = None, status: int = 0) -> subprocess.CompletedProcess:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PINLEDGER_", "CREDENTIALS_"))}
+    done = subprocess.run(
+        [BINARY, *arguments], env=clean | (environment or {}), capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done
+
+
+def written(path: Path, text: str) -> str:
+    path.write_text(text)
+    return str(path)
+
+
+def shown(*arguments: str, **more) -> dict[str, tuple]:
+    listed = json.loads(run("config", "show", "--output", "json", *arguments, **more).stdout)
+    return {one["setting"]: (one["value"], one["source"]) for one in listed}
+
+
+def test_a_flag_wins_over_a_variable_over_a_credential_over_the_file_over_the_default(tmp_path):
+    file = written(tmp_path / "pinledger.yaml", "database: file\nlisten: 127.0.0.1:1\nwrite_queue: 5\nkek_file: nowhere\nlog_level: debug\n")
+    (tmp_path / "credentials").mkdir()
+    (tmp_path / "credentials" / "database").write_text("credential\n")
+    key = tmp_path / "credentials" / "kek_file"
+    key.write_text("A" * 43 + "=")
+    key.chmod(0o600)
+    environment = {"CREDENTIALS_DIRECTORY": str(tmp_path / "credentials"), "PINLEDGER_LISTEN": "127.0.0.1:2", "PINLEDGER_WRITE_QUEUE": "6"}
+    found = shown("--config", file, "--write-queue", "7", environment=environment)
+    assert found["write_queue"] == ("7", "--write-queue")
+    assert found["listen"] == ("127.0.0.1:2", "PINLEDGER_LISTEN")
+    assert found["database"] == ("credential", f"credential {tmp_path}/credentials/database")
+    assert found["kek_file"] == (str(key), f"credential {key}")
+    assert found["log_level"] == ("debug", f"{file}, line 5")
+    assert found["max_connections"] == ("10000", "default")
+    # The file may be named by a variable, and an empty variable is none.
+    found = shown(environment={"PINLEDGER_CONFIG": written(tmp_path / "other.yaml", "database: other\n"), "PINLEDGER_LISTEN": ""})
+    assert found["database"][0] == "other" and found["listen"] == ("127.0.0.1:8440", "default")
+
+
+@pytest.mark.parametrize(
+    "text, complaints",
+    [
+        ("max_conections: 5\n", ["line 1: there is no setting max_conections: do you mean max_connections?"]),
+        ("listen: 127.0.0.1:1\ndatabase: x\nnothing_like_it: 1\nlog_levle: x\n", [
+            "line 3: there is no setting nothing_like_it\n", "line 4: there is no setting log_levle: do you mean log_level?"]),
+        ("database: x\nwrite_queue: [1, 2]\n", ["line 2: write_queue must be one value"]),
+        ("database: x\ntrusted_proxy: {a: b}\n", ["line 2: trusted_proxy must be a list of words"]),
+        ("database: x\ntrusted_proxy: [10.0.0.0/8, nowhere]\n", ["line 2: trusted_proxy must be ranges of addresses, and nowhere"]),
+        ("database: x\nwrite_queue: many\n", ["line 2: write_queue must be a number, and is many"]),
+        ("database: x\nwrite_queue: 0\n", ["line 2: write_queue must be from 1 to"]),
+        ("database: x\nread_only: perhaps\n", ["line 2: read_only must be true or false, and is perhaps"]),
+        ("database: x\nlisten: nowhere\n", ["line 2: listen is no address to listen on"]),
+        ("database: x\nlog_level: loud\n", ["line 2: log_level is loud, which is not a log level"]),
+        ("database: x\ndocument_lifetime: 300\ndocument_max_age: 200\n", ["line 3: document_max_age must be at most half of"]),
+        ("database: x\ndatabase: y\n", ["is not YAML: database stands there twice"]),
+        ("- database\n", ["must be a mapping of settings"]),
+        ("database: [x\n", ["is not YAML"]),
+        ("? [a, b]\n: c\n", ["line 1: a setting's name must be a word"]),
+        ("listen: 127.0.0.1:1\n", ["no database is given"]),
+        ("\x00", ["is not YAML"]),
+    ],
+)  # fmt: skip
+def test_an_unusable_file_is_refused_by_line_and_name(tmp_path, text, complaints):
+    file = written(tmp_path / "pinledger.yaml", text)
+    for command in (["config", "check"], ["config", "show"], ["serve"]):
+        said = run(*command, "--config", file, status=2).stderr
+        for complaint in complaints:
+            assert complaint in said, said
+
+
+def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
+    assert "cannot be read" in run("config", "check", "--config", str(tmp_path / "none"), status=2).stderr
+    large = written(tmp_path / "large.yaml", "# " + "x" * 300_000)
+    assert "at most 256 KiB" in run("config", "check", "--config", large, status=2).stderr
+    (tmp_path / "bytes.yaml").write_bytes(b"database: \xff\xfe")
+    assert "UTF-8" in run("config", "check", "--config", str(tmp_path / "bytes.yaml"), status=2).stderr
+
+
+def test_passwords_are_never_shown(tmp_path):
+    for text in ("postgresql://ada:geheim@db/x", "host=db password=geheim", "host=db password='geh eim' user=ada", "postgresql:///x?password=geheim&sslpassword=geheim"):
+        file = written(tmp_path / "pinledger.yaml", f'database: "{text}"\n')
+        for output in ("table", "json"):
+            said = run("config", "show", "--config", file, "--output", output).stdout
+            assert "geh" not in said and "eim" not in said and "***" in said, said
+        Path(file).chmod(0o640)
+        assert f"chmod 600 {file}" in run("config", "check", "--config", file).stderr
+        Path(file).chmod(0o600)
+        assert "chmod" not in run("config", "check", "--config", file).stderr
+
+
+def test_the_check_names_variables_that_look_mistyped():
+    environment = {"PINLEDGER_DATABASE": "x", "PINLEDGER_MAX_CONNECTION": "5", "PINLEDGER_SERVICE_HOST": "10.0.0.1"}
+    said = run("config", "check", environment=environment)
+    assert "do you mean PINLEDGER_MAX_CONNECTIONS?" in said.stderr and "SERVICE_HOST" not in said.stderr
+    assert "1 is given" in said.stdout
+
+
+def test_the_check_refuses_what_a_start_refuses(tmp_path):
+    file = written(tmp_path / "pinledger.yaml", "database: x\nadmin_listen: 0.0.0.0:8441\n")
+    assert "plain http" in run("config", "check", "--config", file, status=2).stderr
+    file = written(tmp_path / "pinledger.yaml", f"database: x\nkek_file: {tmp_path}/none\n")
+    assert "key-encryption key" in run("config", "check", "--config", file, status=1).stderr
+
+
+def test_a_running_node_takes_over_what_it_can_and_names_the_rest(server, tmp_path):
+    port = free_port()
+
+    def settings(level: str, rate: int, proxies: str, queue: int = 2000, more: str = "") -> str:
+        return (
+            f"database: {server.connection_string}\nlisten: 127.0.0.1:{port}\nkek_file: {server.data}/key-encryption-key\n"
+            f"log_level: {level}\nrequests_per_operator: {rate}\ntrusted_proxy: {proxies}\nwrite_queue: {queue}\n{more}"
+        )
+
+    file = tmp_path / "pinledger.yaml"
+    file.write_text(settings("notice", 50, "[]"))
+    node = Process(tmp_path / "log", ["serve", "--config", str(file), "--trust-database"], port)
+    api = API(port, server.api.token)
+    node.spawn()
+    try:
+        node.wait_until(lambda: api.get("/readyz").status == 200)
+        assert 'q=500' in api.get("/v1/apps").headers["RateLimit-Policy"]
+        file.write_text(settings("notice", 30, "[127.0.0.0/8]", queue=7))
+        node.process.send_signal(signal.SIGHUP)
+        eventually(lambda: 'q=300' in api.get("/v1/apps").headers["RateLimit-Policy"], "the new rate")
+        eventually(lambda: "settings_need_restart" in node.tail(), "the line about the restart")
+        assert "write_queue" in node.tail() and "requests_per_operator" not in node.tail().split("settings=")[1]
+        # The proxy's word is taken now: the audit knows the client's address.
+        api.request("GET", "/v1/apps", headers={"X-Forwarded-For": "203.0.113.9"}, token="pk_adm_" + "0" * 36)
+        eventually(
+            lambda: any("203.0.113.9" in json.dumps(event["data"]) for event in server.api.history("/v1/history", stream="audit")),
+            "the client's address in the audit")
+        # Without a signal, a change is seen within ten seconds; what cannot be used changes nothing.
+        file.write_text(settings("loud", 20, "[]"))
+        eventually(lambda: "file_refused" in node.tail(), "the refusal")
+        assert "loud" in node.tail() and 'q=300' in api.get("/v1/apps").headers["RateLimit-Policy"]
+        file.write_text(settings("debug", 0, "[]"))
+        eventually(lambda: "RateLimit-Policy" not in api.get("/v1/apps").headers, "the end of the limit")
+        assert api.get("/readyz").status == 200
+    finally:
+        node.stop()
