@@ -18,7 +18,7 @@ enum VisibleSecrets {
         if arguments.contains(where: Self.holdsToken) {
             warnings.append(
                 "a token is an argument of the command, and \(place): revoke it, and put the next one into a file "
-                    + "(--token-file, PINLEDGER_TOKEN_FILE) or into PINLEDGER_TOKEN")
+                    + "(--token-file) or into PINLEDGER_TOKEN")
         }
         return warnings
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import pinledger
 
 /// The one name of a setting as a flag, a variable and a key of the configuration file.
-@Suite("A setting") struct SettingTests {
+@Suite("A setting of a server") struct SettingTests {
     /// Flags of `serve` that are no settings: they are about one start.
     static let others: Set = ["--config", "--trust-database", "--version", "--help"]
 

@@ -179,6 +179,7 @@ def test_every_variable_of_the_program_is_on_the_page_of_the_configuration():
     page = handbook.text("configuration")
     sources = "".join(file.read_text() for file in (handbook.ROOT / "Sources/pinledger").rglob("*.swift"))
     variables = set(re.findall(r'"((?:PINLEDGER|XDG|SSL)_[A-Z_]+)"', sources))
+    variables |= {f"PINLEDGER_{name.upper()}" for name in handbook.settings()}
     assert len(variables) > 30
     assert [name for name in sorted(variables) if f"`{name}`" not in page and f"`{name}=" not in page] == []
 

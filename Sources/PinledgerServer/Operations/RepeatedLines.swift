@@ -18,7 +18,7 @@ package struct RepeatedLines<Handler: LogHandler>: LogHandler {
         self.level = level
     }
 
-    /// Of all loggers of the process.
+    /// The level of all loggers of the process.
     package var logLevel: Logger.Level {
         get { self.level.value }
         set { self.level.set(newValue) }

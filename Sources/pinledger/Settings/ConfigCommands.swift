@@ -58,7 +58,7 @@ struct ConfigCommands: ParsableCommand {
 
         /// Variables that are no settings of a node.
         private static let others: Set = [
-            "PINLEDGER_CONFIG", "PINLEDGER_SERVER", "PINLEDGER_TOKEN", "PINLEDGER_TOKEN_FILE", "PINLEDGER_CA_FILE",
+            "PINLEDGER_CONFIG", "PINLEDGER_SERVER", "PINLEDGER_TOKEN", "PINLEDGER_CA_FILE",
             "PINLEDGER_CLIENT_CERTIFICATE", "PINLEDGER_CLIENT_KEY", "PINLEDGER_ALLOW_HTTP", "PINLEDGER_DATA",
         ]
     }
