@@ -98,6 +98,10 @@ static const unsigned char log_lines[] = {
 #embed "pages/log-lines.md"
 };
 
+static const unsigned char alerts[] = {
+#embed "pages/alerts.md"
+};
+
 static const unsigned char metrics[] = {
 #embed "pages/metrics.md"
 };
@@ -140,6 +144,7 @@ static const struct handbook_text pages[] = {
     {"problems", problems, sizeof problems},
     {"log-lines", log_lines, sizeof log_lines},
     {"metrics", metrics, sizeof metrics},
+    {"alerts", alerts, sizeof alerts},
     {"architecture", architecture, sizeof architecture},
     {"threat-model", threat_model, sizeof threat_model},
     {"performance", performance, sizeof performance},

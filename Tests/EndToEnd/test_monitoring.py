@@ -1,0 +1,161 @@
+"""Alerts and dashboards: every rule does what its test says, every query is about metrics that a node shows, and a Prometheus that
+scrapes a real node raises the alerts."""
+
+import json
+import re
+import shutil
+import subprocess
+import time
+import urllib.parse
+from pathlib import Path
+
+import handbook
+import pytest
+import yaml
+from pinledger import API, Server, eventually, free_port, from_now
+
+DEPLOY = handbook.ROOT / "deploy"
+RULES, UNIT, DASHBOARD = DEPLOY / "prometheus/pinledger.rules.yml", DEPLOY / "prometheus/pinledger.test.yml", DEPLOY / "grafana/pinledger.json"
+APP = "com.example.monitoring"
+ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+PANELS = [panel for panel in json.loads(DASHBOARD.read_text())["panels"] if panel["type"] != "row"]
+QUERIES = [(f"{panel['title']} {target['refId']}", target["expr"]) for panel in PANELS for target in panel["targets"]]
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory) -> Path:
+    """Debian's Prometheus: its package starts a server where it is installed, so it is only unpacked."""
+    if found := shutil.which("promtool"):
+        return Path(found).parent
+    place = tmp_path_factory.mktemp("prometheus")
+    subprocess.run(["apt-get", "download", "-qq", "prometheus"], cwd=place, check=True, timeout=300)
+    subprocess.run(["dpkg-deb", "-x", next(place.glob("*.deb")), place], check=True, timeout=60)
+    return place / "usr/bin"
+
+
+def promtool(programs: Path, *arguments) -> subprocess.CompletedProcess:
+    return subprocess.run([programs / "promtool", *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def monitored(programs, tmp_path_factory):
+    """A node, and a Prometheus that scrapes it."""
+    port, own = free_port(), free_port()
+    server = Server()
+    server.environment["PINLEDGER_METRICS_LISTEN"] = f"127.0.0.1:{port}"
+    home = tmp_path_factory.mktemp("scraping")
+    shutil.copy(RULES, home)
+    (home / "prometheus.yml").write_text(yaml.safe_dump({
+        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [RULES.name],
+        "scrape_configs": [{"job_name": "pinledger", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}],
+    }))  # fmt: skip
+    prometheus = None
+    try:
+        server.start()
+        server.api.make_app(APP, "api.example.com")
+        with (home / "log").open("wb") as log:
+            prometheus = subprocess.Popen(
+                [programs / "prometheus", f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data",
+                 f"--web.listen-address=127.0.0.1:{own}"], stdout=log, stderr=log)  # fmt: skip
+        server.prometheus = API(own, None)
+
+        def scraped() -> bool:
+            try:
+                return value(server, 'up{job="pinledger"}') == 1
+            except OSError:
+                return False
+
+        eventually(scraped, "the first scrape")
+        yield server
+    finally:
+        if prometheus:
+            prometheus.kill()
+            prometheus.wait()
+        server.destroy()
+
+
+def query(server: Server, expression: str) -> list:
+    answer = server.prometheus.get("/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+    assert answer.status == 200, (expression, answer)
+    return answer.json["data"]["result"]
+
+
+def value(server: Server, expression: str) -> float | None:
+    found = query(server, expression)
+    return float(found[0]["value"][1]) if found else None
+
+
+def alerts(server: Server, *states: str) -> set[str]:
+    """The names of the alerts that wait for their time or fire."""
+    found = server.prometheus.get("/api/v1/alerts").json["data"]["alerts"]
+    return {alert["labels"]["alertname"] for alert in found if not states or alert["state"] in states}
+
+
+def firing(server: Server) -> set[str]:
+    return alerts(server, "firing")
+
+
+def test_the_rules_are_sound_and_pass_their_tests(programs):
+    for arguments in (("check", "rules", RULES), ("test", "rules", UNIT)):
+        done = promtool(programs, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("alert", [rule["alert"] for rule in ALERTS])
+def test_the_tests_of_the_rules_notice_an_alert_that_never_fires(programs, tmp_path, alert):
+    rules = yaml.safe_load(RULES.read_text())
+    for rule in (rule for group in rules["groups"] for rule in group["rules"] if rule["alert"] == alert):
+        rule["expr"] = "vector(0) > 1"
+    (tmp_path / RULES.name).write_text(yaml.safe_dump(rules))
+    shutil.copy(UNIT, tmp_path)
+    assert promtool(programs, "test", "rules", tmp_path / UNIT.name).returncode != 0
+
+
+def test_every_alert_has_a_section_in_the_handbook():
+    anchors = handbook.anchors(handbook.text("alerts"))
+    assert len(ALERTS) >= 20
+    for rule in ALERTS:
+        assert rule["annotations"]["handbook"] == f"alerts#{rule['alert'].lower()}" and rule["alert"].lower() in anchors
+        assert rule["labels"]["severity"] in ("critical", "warning")
+    assert {anchor for anchor in anchors if anchor.startswith("pinledger")} == {rule["alert"].lower() for rule in ALERTS}
+
+
+def test_every_query_is_about_metrics_and_labels_that_a_node_shows(monitored):
+    shown: dict[str, set[str]] = {}
+    for series in monitored.prometheus.get('/api/v1/series?match[]={job="pinledger"}').json["data"]:
+        shown.setdefault(series["__name__"], set()).update(series)
+    # The histogram of appends begins with the first one, which a node that has started has made.
+    expressions = QUERIES + [(rule["alert"], rule["expr"]) for rule in ALERTS]
+    for title, expression in expressions:
+        for name, matchers in re.findall(r"\b(pinledger_\w+|up)(?:\{([^}]*)\})?", expression):
+            assert name in shown, (title, name)
+            labels = set(re.findall(r"(\w+)\s*=", matchers))
+            assert labels <= shown[name], (title, name, labels - shown[name])
+
+
+@pytest.mark.parametrize("title, expression", QUERIES, ids=[title for title, _ in QUERIES])
+def test_every_query_of_the_dashboard_has_an_answer(monitored, title, expression):
+    for variable, text in (("$job", "pinledger"), ("$instance", ".*"), ("$__rate_interval", "1m")):
+        expression = expression.replace(variable, text)
+    monitored.api.get(f"/v1/apps/{APP}")
+    eventually(lambda: query(monitored, expression), f"an answer to {expression}", 60)
+
+
+def test_a_kill_switch_raises_its_alert_and_its_end_clears_it(monitored):
+    assert "PinledgerKillSwitch" not in firing(monitored)
+    path = f"/v1/apps/{APP}/kill-switch"
+    monitored.api.must("PUT", path, {"expires_at": from_now(hours=1), "reason": "test"})
+    eventually(lambda: "PinledgerKillSwitch" in firing(monitored), "the alert")
+    monitored.api.must("DELETE", f"{path}?reason=test")
+    eventually(lambda: "PinledgerKillSwitch" not in firing(monitored), "the end of the alert")
+
+
+def test_a_node_that_is_gone_is_seen_by_its_monitoring(monitored):
+    started = time.time()
+    monitored.stop()
+    try:
+        eventually(lambda: value(monitored, 'up{job="pinledger"}') == 0, "the failed scrape")
+        eventually(lambda: "PinledgerDown" in alerts(monitored), "the alert, which waits for two minutes")
+    finally:
+        monitored.start()
+    assert time.time() - started < 120
