@@ -87,12 +87,16 @@ package actor WebhookSender {
     private func next() async -> [(lease: WebhookStore.Lease, webhook: Webhook)] {
         guard self.ledger.fault == nil, self.ledger.suspension == nil else { return [] }
         let view = self.ledger.view
+        // Also where no webhook is left: a change that was applied has perhaps removed the last one.
+        do { try await self.sweep(view.state.webhooks) } catch {
+            if !(error is CancellationError) { self.logger.log(.webhooksDelayed, ["error": "\(error)"]) }
+            return []
+        }
         guard
             !view.state.webhooks.hooks.isEmpty || !self.closing.isEmpty || self.followed != view.state.webhooks.version
         else { return [] }
         do {
             try await self.follow(view)
-            try await self.sweep(view.state.webhooks)
             let active = view.state.webhooks.inOrder.filter { !$0.isPaused }
             for webhook in active { try await self.feed(webhook, until: view.head.position) }
             let begun = await self.begin(active)

@@ -608,6 +608,15 @@ def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_pat
     cli("ada", "change", "withdraw", next(word for word in off.split() if word.startswith("chg_")))
     for command in (["key", "create"], ["webhook", "create", "https://example.com/"], ["log", "key", "add"]):
         assert "propose" in cli("root", *command, "--propose", "--reason", "x", status=2).stderr
+    file = tmp_path / "hpkp.txt"
+    pins = "; ".join(f'pin-sha256="{pin_of(name).removeprefix("sha256/")}"' for name in ("command one", "command two"))
+    file.write_text(f"Host: command.example.com\nPublic-Key-Pins: {pins}; max-age=5184000\n")
+    said = cli("ada", "import", "hpkp", str(file), "--app", f"{SHOP}.command", "--propose").stdout
+    imported = next(word for word in said.split() if word.startswith("chg_"))
+    shown_import = json.loads(cli("bob", "change", "show", imported, "--output", "json").stdout)
+    assert shown_import["import"] is True and "only hashes are known" in cli("bob", "change", "show", imported).stdout
+    assert "is approved by Bob" in cli("bob", "change", "approve", imported, "--content", shown_import["content_sha256"]).stdout
+    assert "is applied" in cli("ada", "change", "apply", imported).stdout
     plan = tmp_path / "plan.yaml"
     plan.write_text(
         f"reason: from a file\noperations:\n- method: patch\n  path: {APP}\n  body: {{display_name: From a file}}\n"

@@ -225,21 +225,27 @@ final class CommandQueue: Sendable {
     /// decided on it.
     func next() -> (PendingBatch, Batch)? {
         self.isTaking.store(true, ordering: .relaxed)
-        defer { self.isTaking.store(false, ordering: .relaxed) }
-        return self.decided.withLock { decided in
+        let (taken, decider) = self.takeNext()
+        // Woken before, it would find the lock taken, and sleep again.
+        self.isTaking.store(false, ordering: .relaxed)
+        decider?.resume()
+        return taken
+    }
+
+    private func takeNext() -> ((PendingBatch, Batch)?, CheckedContinuation<Void, Never>?) {
+        self.decided.withLock { decided in
             // A batch costs the database as much as some twenty events: it is better to decide a few more now than to
             // send two batches.
             while self.decideNext(&decided, atMost: min(Self.largeBatch, self.limits.batch)) {}
-            guard let batch = decided.batch.take() else { return nil }
+            guard let batch = decided.batch.take() else { return (nil, nil) }
             let (pending, decider) = self.line.withLock { line in
                 let pending = Array(line.waiting.prefix(batch.count))
                 line.waiting.removeFirst(pending.count)
                 return (pending, line.waiting.isEmpty ? nil : line.takeDecider())
             }
-            decider?.resume()
             decided.underway = pending
             decided.base = batch.after
-            return (PendingBatch(pending), batch)
+            return ((PendingBatch(pending), batch), decider)
         }
     }
 

@@ -29,6 +29,9 @@ package struct ChangeContent: Hashable, Sendable {
 
     package static let commandLimit = 200
 
+    /// The members that ``digest(of:)`` is the hash of, besides the change's id.
+    package static let memberNames = ["commands", "forced", "import", "not_before", "plan_sha256", "reason"]
+
     /// What an approval names, 32 bytes: SHA-256 of the canonical JSON of the content with the change's id.
     package func digest(of id: String) -> [UInt8] {
         var members = self.members

@@ -83,7 +83,7 @@ struct ChangeApproveCommand: AsyncParsableCommand, HoldsKeys {
     /// The hash of the content that the server shows; refused where the server names another one.
     private func digest(of change: JSON) throws -> [UInt8] {
         var content: [String: JSON] = ["change_id": .string(self.id)]
-        for name in ["commands", "plan_sha256", "reason", "forced", "not_before"] { content[name] = change[name] }
+        for name in ChangeContent.memberNames { content[name] = change[name] }
         let digest = sha256(JSON.object(content).canonicalBytes)
         // A closed change has no preview, and what it is then does not matter any more.
         guard Hex.decode(change.text("content_sha256")) == digest else {
