@@ -115,9 +115,11 @@ def test_entries_are_pruned_once_nothing_needs_them(server, directory):
 
     before = {path: api.get(path) for path in asked(400)}
     assert {answer.status for answer in before.values()} == {200}
-    proof, size = document_proof(api).body, server.sql("SELECT sum(octet_length(entry)) FROM pinledger.event")
+    # Not of what the server records a moment later of who reads its ledger.
+    stored = "SELECT sum(octet_length(entry)) FROM pinledger.event WHERE stream <> 'audit'"
+    proof, size = document_proof(api).body, server.sql(stored)
     assert bundles(server, "prune", str(directory), "--dry-run").stdout == f"Would prune events 0 to {END - 1}.\n"
-    assert server.sql("SELECT sum(octet_length(entry)) FROM pinledger.event") == size
+    assert server.sql(stored) == size
     (server.home / "other-key").write_text("A" * 43 + "=")
     (server.home / "other-key").chmod(0o600)
     other = bundles(server, "prune", str(directory), "--kek-file", str(server.home / "other-key"), status=3).stderr

@@ -477,7 +477,9 @@ def test_a_restart_changes_nothing(imported, configurations):
             for coding in ("identity", "gzip", "br"):
                 answers[f"{name} {coding}"] = imported.api.document(name, **{"Accept-Encoding": coding})
         seen = {what: (answer.status, answer["ETag"], answer.body) for what, answer in answers.items()}
-        return copy.deepcopy(seen) | {"history": imported.api.history()}
+        # Without what the server records a moment later of who reads it.
+        history = [event for event in imported.api.history() if event["stream"] != "audit"]
+        return copy.deepcopy(seen) | {"history": history}
 
     before = everything()
     assert all(value[0] == 200 for what, value in before.items() if what != "history")

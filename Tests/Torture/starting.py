@@ -266,11 +266,13 @@ def snapshots(stage: Stage, is_broken: bool) -> Measurement:
     expect_passed_over("the newest of two damaged", kept, newer.with_changed_byte())
 
     # What cannot be told from a right one is compared with the ledger afterwards, without haste.
+    # One node after the other: one that writes stores snapshots of its own.
     late = {
-        "forged with the key": start("forged with the key", newer.forged(kek)),
-        "forged, for a node without key": start("forged, for a node without key", newer.forged(None), is_reader=True),
+        "forged with the key": (newer.forged(kek), {}),
+        "forged, for a node without key": (newer.forged(None), {"is_reader": True}),
     }
-    for name, (node, outcome) in late.items():
+    for name, (forged, more) in late.items():
+        node, outcome = start(name, forged, **more)
         began = time.monotonic()
         while (ready := node.api.get("/readyz")).json["status"] == "ready" and time.monotonic() - began < 120 + events / 2000:
             time.sleep(0.05)
