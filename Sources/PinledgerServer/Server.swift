@@ -205,8 +205,11 @@ package struct Server: Sendable {
     package func apply(_ limits: Limits) {
         self.rates.set(rate: limits.networkRequests)
         self.operatorRates.set(rate: limits.operatorRequests)
+        // The number of connections stays as it was fitted to the process, and with it what follows from it.
+        var present = self.limits
+        present.networkConnections = limits.networkConnections
         for (listener, places) in self.listeners.places.withLock({ $0 }) {
-            places.set(networkLimit: limits.places(of: listener).network)
+            places.set(networkLimit: present.places(of: listener).network)
         }
     }
 

@@ -29,9 +29,9 @@ def shown(*arguments: str, **more) -> dict[str, tuple]:
 
 
 def test_a_flag_wins_over_a_variable_over_a_credential_over_the_file_over_the_default(tmp_path):
-    file = written(tmp_path / "pinledger.yaml", "database: file\nlisten: 127.0.0.1:1\nwrite_queue: 5\nkek_file: nowhere\nlog_level: debug\n")
+    file = written(tmp_path / "pinledger.yaml", "database: dbname=file\nlisten: 127.0.0.1:1\nwrite_queue: 5\nkek_file: nowhere\nlog_level: debug\n")
     (tmp_path / "credentials").mkdir()
-    (tmp_path / "credentials" / "database").write_text("credential\n")
+    (tmp_path / "credentials" / "database").write_text("dbname=credential\n")
     key = tmp_path / "credentials" / "kek_file"
     key.write_text("A" * 43 + "=")
     key.chmod(0o600)
@@ -39,31 +39,34 @@ def test_a_flag_wins_over_a_variable_over_a_credential_over_the_file_over_the_de
     found = shown("--config", file, "--write-queue", "7", environment=environment)
     assert found["write_queue"] == ("7", "--write-queue")
     assert found["listen"] == ("127.0.0.1:2", "PINLEDGER_LISTEN")
-    assert found["database"] == ("credential", f"credential {tmp_path}/credentials/database")
+    assert found["database"] == ("dbname=credential", f"credential {tmp_path}/credentials/database")
     assert found["kek_file"] == (str(key), f"credential {key}")
     assert found["log_level"] == ("debug", f"{file}, line 5")
     assert found["max_connections"] == ("10000", "default")
     # The file may be named by a variable, and an empty variable is none.
-    found = shown(environment={"PINLEDGER_CONFIG": written(tmp_path / "other.yaml", "database: other\n"), "PINLEDGER_LISTEN": ""})
-    assert found["database"][0] == "other" and found["listen"] == ("127.0.0.1:8440", "default")
+    found = shown(environment={"PINLEDGER_CONFIG": written(tmp_path / "other.yaml", "database: dbname=other\n"), "PINLEDGER_LISTEN": ""})
+    assert found["database"][0] == "dbname=other" and found["listen"] == ("127.0.0.1:8440", "default")
 
 
 @pytest.mark.parametrize(
     "text, complaints",
     [
         ("max_conections: 5\n", ["line 1: there is no setting max_conections: do you mean max_connections?"]),
-        ("listen: 127.0.0.1:1\ndatabase: x\nnothing_like_it: 1\nlog_levle: x\n", [
+        ("listen: 127.0.0.1:1\ndatabase: dbname=x\nnothing_like_it: 1\nlog_levle: x\n", [
             "line 3: there is no setting nothing_like_it\n", "line 4: there is no setting log_levle: do you mean log_level?"]),
-        ("database: x\nwrite_queue: [1, 2]\n", ["line 2: write_queue must be one value"]),
-        ("database: x\ntrusted_proxy: {a: b}\n", ["line 2: trusted_proxy must be a list of words"]),
-        ("database: x\ntrusted_proxy: [10.0.0.0/8, nowhere]\n", ["line 2: trusted_proxy must be ranges of addresses, and nowhere"]),
-        ("database: x\nwrite_queue: many\n", ["line 2: write_queue must be a number, and is many"]),
-        ("database: x\nwrite_queue: 0\n", ["line 2: write_queue must be from 1 to"]),
-        ("database: x\nread_only: perhaps\n", ["line 2: read_only must be true or false, and is perhaps"]),
-        ("database: x\nlisten: nowhere\n", ["line 2: listen is no address to listen on"]),
-        ("database: x\nlog_level: loud\n", ["line 2: log_level is loud, which is not a log level"]),
-        ("database: x\ndocument_lifetime: 300\ndocument_max_age: 200\n", ["line 3: document_max_age must be at most half of"]),
-        ("database: x\ndatabase: y\n", ["is not YAML: database stands there twice"]),
+        ("database: dbname=x\nwrite_queue: [1, 2]\n", ["line 2: write_queue must be one value"]),
+        ("database: dbname=x\ntrusted_proxy: {a: b}\n", ["line 2: trusted_proxy must be a list of words"]),
+        ("database: dbname=x\ntrusted_proxy: [10.0.0.0/8, nowhere]\n", ["line 2: trusted_proxy must be ranges of addresses, and nowhere"]),
+        ("database: dbname=x\nwrite_queue: many\n", ["line 2: write_queue must be a number, and is many"]),
+        ("database: dbname=x\nwrite_queue: 0\n", ["line 2: write_queue must be from 1 to"]),
+        ("database: dbname=x\nread_only: perhaps\n", ["line 2: read_only must be true or false, and is perhaps"]),
+        ("database: dbname=x\nlisten: nowhere\n", ["line 2: listen is no address to listen on"]),
+        ("database: dbname=x\nlog_level: loud\n", ["line 2: log_level is loud, which is not a log level"]),
+        ("database: dbname=x\ndocument_lifetime: 300\ndocument_max_age: 200\n", ["line 3: document_max_age must be at most half of"]),
+        ("listen: 127.0.0.1:1\ndatabase: 'host=/x pasword=y'\n", ["line 2: database is no connection string of libpq"]),
+        ("database: dbname=x\ndatabase: y\n", ["is not YAML: database stands there twice"]),
+        ("a: &a [x]\ndatabase: *a\n", ["line 1: anchors and aliases"]), ("# x\r\na: &a [x]\r\n", ["line 2: anchors and aliases"]), ("x#y: it's\n? *a8\n: it's\n", ["line 2: anchors and aliases"]),
+        ("database: dbname=x\nbatch_public_key: [abc]\n", ["line 2: batch_public_key cannot be used: abc is not a batch public key"]),
         ("- database\n", ["must be a mapping of settings"]),
         ("database: [x\n", ["is not YAML"]),
         ("? [a, b]\n: c\n", ["line 1: a setting's name must be a word"]),
@@ -87,29 +90,59 @@ def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path):
     assert "UTF-8" in run("config", "check", "--config", str(tmp_path / "bytes.yaml"), status=2).stderr
 
 
-def test_passwords_are_never_shown(tmp_path):
-    for text in ("postgresql://ada:geheim@db/x", "host=db password=geheim", "host=db password='geh eim' user=ada", "postgresql:///x?password=geheim&sslpassword=geheim"):
-        file = written(tmp_path / "pinledger.yaml", f'database: "{text}"\n')
-        for output in ("table", "json"):
-            said = run("config", "show", "--config", file, "--output", output).stdout
-            assert "geh" not in said and "eim" not in said and "***" in said, said
-        Path(file).chmod(0o640)
-        assert f"chmod 600 {file}" in run("config", "check", "--config", file).stderr
-        Path(file).chmod(0o600)
-        assert "chmod" not in run("config", "check", "--config", file).stderr
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgresql://ada:geheim@db/x", "host=db password=geheim", "host=db password='geh eim' user=ada", "password=a&geheim",
+        "postgresql:///x?password=geheim&sslpassword=geheim", "password=ab'geheim", "password=a\\ geheim", "password='unclosed geheim",
+        "postgresql://us#er:geheim@host/db", "postgresql:///x?pass%77ord=geheim", "PASSWORD=geheim", "postgresql://us er:geheim@h/db",
+    ],
+)  # fmt: skip
+def test_passwords_are_never_shown(tmp_path, text):
+    file = written(tmp_path / "pinledger.yaml", "database: |-\n  " + text + "\n")
+    for arguments in (["show"], ["show", "--output", "json"], ["check"]):
+        done = subprocess.run([BINARY, "config", *arguments, "--config", file], capture_output=True, text=True, timeout=60)
+        said = done.stdout + done.stderr
+        assert "geh" not in said and "eim" not in said, said
+        assert done.returncode == 2 or arguments == ["check"] or "(hidden)" in said, said
+
+
+def test_a_password_in_a_file_that_everyone_can_read_is_warned_of(tmp_path):
+    file = written(tmp_path / "pinledger.yaml", "database: host=db password=geheim\n")
+    link = tmp_path / "link.yaml"
+    link.symlink_to(file)
+    Path(file).chmod(0o644)
+    assert f"chmod o= {link}" in run("config", "check", "--config", str(link)).stderr
+    Path(file).chmod(0o640)
+    assert "chmod" not in run("config", "check", "--config", str(link)).stderr
+
+
+def test_a_file_that_is_no_text_is_refused_without_what_is_in_it(tmp_path):
+    file = written(tmp_path / "pinledger.yaml", 'database: "host=x password=geh\x01eim"\n')
+    said = run("config", "check", "--config", file, status=2).stderr
+    assert "not allowed" in said and "geh" not in said and "eim" not in said, said
+
+
+def test_an_empty_credential_is_refused(tmp_path):
+    (tmp_path / "database").write_text(" \n")
+    file = written(tmp_path / "pinledger.yaml", "database: dbname=x\n")
+    assert "is empty" in run("config", "check", "--config", file, environment={"CREDENTIALS_DIRECTORY": str(tmp_path)}, status=2).stderr
+    # A variable that names nothing hides nothing.
+    file = written(tmp_path / "pinledger.yaml", "database: dbname=x\ntrusted_proxy: [10.0.0.0/8]\n")
+    assert shown("--config", file, environment={"PINLEDGER_TRUSTED_PROXY": " ,"})["trusted_proxy"][0] == "10.0.0.0/8"
 
 
 def test_the_check_names_variables_that_look_mistyped():
-    environment = {"PINLEDGER_DATABASE": "x", "PINLEDGER_MAX_CONNECTION": "5", "PINLEDGER_SERVICE_HOST": "10.0.0.1"}
+    environment = {"PINLEDGER_DATABASE": "dbname=x", "PINLEDGER_MAX_CONNECTION": "5", "PINLEDGER_SERVICE_HOST": "10.0.0.1"}
     said = run("config", "check", environment=environment)
     assert "do you mean PINLEDGER_MAX_CONNECTIONS?" in said.stderr and "SERVICE_HOST" not in said.stderr
     assert "1 is given" in said.stdout
 
 
 def test_the_check_refuses_what_a_start_refuses(tmp_path):
-    file = written(tmp_path / "pinledger.yaml", "database: x\nadmin_listen: 0.0.0.0:8441\n")
+    file = written(tmp_path / "pinledger.yaml", "database: dbname=x\nadmin_listen: 0.0.0.0:8441\n")
     assert "plain http" in run("config", "check", "--config", file, status=2).stderr
-    file = written(tmp_path / "pinledger.yaml", f"database: x\nkek_file: {tmp_path}/none\n")
+    file = written(tmp_path / "pinledger.yaml", f"database: dbname=x\nkek_file: {tmp_path}/none\n")
     assert "key-encryption key" in run("config", "check", "--config", file, status=1).stderr
 
 
@@ -140,10 +173,15 @@ def test_a_running_node_takes_over_what_it_can_and_names_the_rest(server, tmp_pa
         eventually(
             lambda: any("203.0.113.9" in json.dumps(event["data"]) for event in server.api.history("/v1/history", stream="audit")),
             "the client's address in the audit")
-        # Without a signal, a change is seen within ten seconds; what cannot be used changes nothing.
+        # Without a signal, a change is taken over once it stands still; what cannot be used changes nothing, and a file that is
+        # gone neither.
         file.write_text(settings("loud", 20, "[]"))
         eventually(lambda: "file_refused" in node.tail(), "the refusal")
         assert "loud" in node.tail() and 'q=300' in api.get("/v1/apps").headers["RateLimit-Policy"]
+        file.rename(tmp_path / "away.yaml")
+        node.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "cannot be read" in node.tail(), "the refusal of a file that is gone")
+        assert 'q=300' in api.get("/v1/apps").headers["RateLimit-Policy"]
         file.write_text(settings("debug", 0, "[]"))
         eventually(lambda: "RateLimit-Policy" not in api.get("/v1/apps").headers, "the end of the limit")
         assert api.get("/readyz").status == 200

@@ -653,7 +653,7 @@ def test_unusable_certificate_files_are_named(database, directory):
     message = start_failure(database, certificate, key)
     assert "can be read by others" in message and "chmod 600" in message
     done = subprocess.run(
-        [BINARY, "serve", "--database", "x", "--tls-key", str(key)], capture_output=True, text=True, timeout=60
+        [BINARY, "serve", "--database", "dbname=x", "--tls-key", str(key)], capture_output=True, text=True, timeout=60
     )
     assert "must be given together" in done.stderr
 

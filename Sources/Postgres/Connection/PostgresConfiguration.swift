@@ -98,6 +98,9 @@ extension PostgresConfiguration: CustomStringConvertible, CustomDebugStringConve
         return parameters.redactedDescription
     }
 
+    /// Whether libpq can read the connection string.
+    package var isWellFormed: Bool { (try? ConnectionParameters(parsing: self.connectionString)) != nil }
+
     package var description: String { self.redactedDescription }
     package var debugDescription: String { self.redactedDescription }
     package var customMirror: Mirror { Mirror(self, children: ["connection": self.redactedDescription]) }

@@ -12,7 +12,7 @@ struct AnnouncementOptions: ParsableArguments {
     var warnDays: String?
 
     func read(_ settings: Settings) throws -> Horizons {
-        guard let text = settings.text(.warnDays, self.warnDays) else { return .standard }
+        guard let text = settings.text(.warnDays, self.warnDays, default: "30,14,7,1") else { return .standard }
         do { return try Horizons(text) } catch { throw settings.failure(.warnDays, error.description) }
     }
 }

@@ -111,7 +111,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.firebase = self.firebase
         options.memory = self.memory
         options.memory.stateDirectory = self.memory.stateDirectory ?? "\(home)/state"
-        let configuration = try NodeConfiguration(options, Settings())
+        let configuration = try NodeConfiguration(options, Settings(), isTrial: true)
         let (example, app) = (self.example, self.app)
         try await Node(configuration: configuration).run { port, services in
             do {

@@ -215,10 +215,10 @@ struct Node {
     }
 
     /// Takes over the settings that a running node can.
-    func apply(_ configuration: NodeConfiguration, to server: Server) {
-        self.logLevel.set(configuration.logLevel)
-        self.trustedProxies.set(configuration.telemetry.trustedProxies)
-        server.apply(configuration.limits)
+    func apply(_ settings: SettingsRenewal.Reloaded, to server: Server) {
+        self.logLevel.set(settings.logLevel)
+        self.trustedProxies.set(settings.telemetry.trustedProxies)
+        server.apply(settings.limits)
     }
 
     /// Closes what ``assemble()`` has opened.

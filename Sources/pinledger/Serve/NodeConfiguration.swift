@@ -8,6 +8,7 @@ import Logging
 import PinWire
 import PinledgerServer
 import Pinning
+import Postgres
 
 /// The flags of a node's settings.
 struct NodeOptions: ParsableArguments {
@@ -254,16 +255,29 @@ struct NodeConfiguration: Sendable {
         let settings = try Settings(file: file)
         try self.init(options, settings)
         self.renewal = file.map { file in
-            SettingsRenewal(path: file.path, settings: settings.effective) { try NodeConfiguration(options, $0) }
+            SettingsRenewal(of: file, settings: settings.effective) { settings in
+                SettingsRenewal.Reloaded(
+                    logLevel: try Self.logLevel(settings, options.logLevel),
+                    limits: try options.limits.read(settings).0,
+                    telemetry: try options.telemetry.read(settings))
+            }
         }
     }
 
-    init(_ options: NodeOptions, _ settings: Settings) throws {
+    /// - Parameter isTrial: Whether it is for trial and development: documents may be valid for less than any client needs.
+    init(_ options: NodeOptions, _ settings: Settings, isTrial: Bool = false) throws {
         guard let database = settings.text(.database, options.database) else {
             throw CommandFailure(
                 "no database is given",
                 advice: "Give --database, set PINLEDGER_DATABASE or name it in --config, or try `pinledger dev`.",
                 status: .usage
+            )
+        }
+        guard PostgresConfiguration(connectionString: database).isWellFormed else {
+            throw settings.failure(
+                .database, "is no connection string of libpq",
+                advice:
+                    "Write it like `host=db dbname=pinledger user=pinledger`, or `postgresql://pinledger@db/pinledger`."
             )
         }
         self.database = database
@@ -277,19 +291,23 @@ struct NodeConfiguration: Sendable {
         }
         self.isReadOnly = try settings.isOn(.readOnly, options.readOnly)
         self.keyEncryptionKey = try settings.text(.kekFile, options.kekFile).map(Self.readKey)
-        self.batchPublicKeys = try Self.readBatchPublicKeys(
-            settings.list(.batchPublicKey, options.batchPublicKey))
+        do {
+            self.batchPublicKeys = try Self.readBatchPublicKeys(
+                settings.list(.batchPublicKey, options.batchPublicKey))
+        } catch let failure as CommandFailure {
+            throw settings.failure(.batchPublicKey, "cannot be used: \(failure.message)", advice: failure.advice)
+        }
         self.bundles = settings.text(.bundles, options.bundles).map(BundleDirectory.init)
         self.requiresSynchronousStandby = try settings.isOn(.requireSynchronous, options.requireSynchronous)
         self.writeQueue = try settings.number(.writeQueue, options.writeQueue, or: 2000, in: 1...1_000_000_000)
         self.databaseTimeout = .seconds(
             try settings.number(.databaseTimeout, options.databaseTimeout, or: 5, in: 0.5...86_400))
         self.documentLifetime = try settings.number(
-            .documentLifetime, options.documentLifetime, or: 86_400, in: 300...31_536_000)
+            .documentLifetime, options.documentLifetime, or: 86_400, in: (isTrial ? 1 : 300)...31_536_000)
         self.documentMaxAge = try settings.number(.documentMaxAge, options.documentMaxAge, or: 60, in: 0...86_400)
         // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
         // expired.
-        guard self.documentMaxAge <= self.documentLifetime / 2 else {
+        guard isTrial || Int64(self.documentMaxAge) <= self.documentLifetime / 2 else {
             throw settings.failure(
                 .documentMaxAge, "must be at most half of \(settings.name(of: .documentLifetime))")
         }

@@ -13,6 +13,7 @@ struct ServeCommand: AsyncParsableCommand, HoldsKeys {
     @OptionGroup var options: NodeOptions
 
     func run() async throws {
+        for warning in ConfigCommands.Check.warnings() { Console.error("pinledger: warning: \(warning)") }
         let configuration = try NodeConfiguration(self.options)
         try configuration.checkOperatorsAddress()
         try await Node(configuration: configuration).run { port, _ in

@@ -47,13 +47,15 @@ struct ConfigCommands: ParsableCommand {
 
         /// What there is to say of a password in a file that other accounts of the machine can read; nil where there is none.
         private static func visiblePassword(_ database: EffectiveSetting?) -> String? {
-            guard let database, case .file(let path, _) = database.source,
-                database.shown != database.values.joined(separator: ", "),
-                let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int,
-                mode & 0o077 != 0
+            guard let database, case .file(let path, _) = database.source, database.shown.contains("=(hidden)") else {
+                return nil
+            }
+            let file = URL(fileURLWithPath: path).resolvingSymlinksInPath().path
+            guard let mode = try? FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int,
+                mode & 0o007 != 0
             else { return nil }
             return
-                "\(path) holds the database's password, and accounts other than its owner can read it: chmod 600 \(path), or put the connection string into a credential"
+                "\(path) holds the database's password, and every account of this machine can read it: chmod o= \(path), or put the connection string into a credential"
         }
 
         /// Variables that are no settings of a node.
@@ -77,7 +79,7 @@ struct ConfigCommands: ParsableCommand {
 
         func run() async throws {
             let settings = try self.options.file.settings()
-            _ = try NodeConfiguration(self.options, settings)
+            try NodeConfiguration(self.options, settings).checkOperatorsAddress()
             let shown = settings.effective.filter { !self.given || $0.source != .standard }
             guard self.output == .table else {
                 return Console.print(JSON.array(shown.map(\.json)).canonicalText)

@@ -1,4 +1,5 @@
 import PinWire
+import Postgres
 
 /// A setting as a node uses it, and where the value is from.
 struct EffectiveSetting: Sendable, Equatable {
@@ -26,16 +27,11 @@ struct EffectiveSetting: Sendable, Equatable {
     let values: [String]
     let source: Source
 
-    /// What people may see: the value without a password in it.
+    /// What people may see: of a connection string the parts that libpq finds in it, without passwords.
     var shown: String {
         let text = self.values.joined(separator: ", ")
-        return self.setting == .database ? Self.withoutPassword(text) : text
-    }
-
-    /// A connection string of libpq without its passwords.
-    static func withoutPassword(_ text: String) -> String {
-        text.replacing(/(:\/\/[^:@\/?#]*:)[^@]*@/) { "\($0.output.1)***@" }
-            .replacing(/((?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'|[^\s&']+)/) { "\($0.output.1)***" }
+        guard self.setting == .database, !self.values.isEmpty else { return text }
+        return PostgresConfiguration(connectionString: text).redactedDescription
     }
 
     var json: JSON {

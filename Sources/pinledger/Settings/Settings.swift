@@ -30,7 +30,9 @@ final class Settings: Sendable {
         self.credentials = credentials
         var variables: [AbsoluteConfigKey: ConfigValue] = [:]
         for setting in Setting.allCases {
-            guard let text = environment[setting.variable], !text.isEmpty else { continue }
+            guard let text = environment[setting.variable], !text.isEmpty,
+                setting.kind != .list || !Self.parts(of: text).isEmpty
+            else { continue }
             variables[AbsoluteConfigKey(setting.key)] = ConfigValue(
                 setting.kind == .list ? .stringArray(Self.parts(of: text)) : .string(text), isSecret: setting.isSecret)
         }
@@ -60,7 +62,9 @@ final class Settings: Sendable {
                 guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
                     throw CommandFailure("the credential \(path) cannot be read as text", status: .usage)
                 }
-                content = .string(text.trimmingCharacters(in: .whitespacesAndNewlines))
+                let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+                guard !trimmed.isEmpty else { throw CommandFailure("the credential \(path) is empty", status: .usage) }
+                content = .string(trimmed)
             } else {
                 content = setting.kind == .list ? .stringArray([path]) : .string(path)
             }

@@ -6,6 +6,8 @@ import Yams
 /// A configuration file: a YAML mapping of settings' names to their values.
 struct SettingsFile: Sendable {
     let path: String
+    /// The file as it was read.
+    let bytes: [UInt8]
     private(set) var values: [Setting: [String]] = [:]
     /// Where each setting stands, counted from 1.
     private(set) var lines: [Setting: Int] = [:]
@@ -17,24 +19,29 @@ struct SettingsFile: Sendable {
     ///
     /// - Throws: ``CommandFailure`` with every defect of the file, each with its line.
     init(path: String) throws {
-        let bytes: [UInt8]
+        try self.init(bytes: Self.bytes(of: path), path: path)
+    }
+
+    /// The bytes of a file, and no more than ``limit`` and one; blocks.
+    static func bytes(of path: String) throws -> [UInt8] {
         do {
             let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
-            bytes = Array(try file.read(upToCount: Self.limit + 1) ?? Data())
+            return Array(try file.read(upToCount: Self.limit + 1) ?? Data())
         } catch {
             throw CommandFailure(
                 "the configuration cannot be read from \(path): \(ErrorText.sentence(for: error))", status: .usage)
         }
+    }
+
+    init(bytes: [UInt8], path: String) throws {
         guard bytes.count <= Self.limit, let text = String(validating: bytes, as: UTF8.self) else {
             throw CommandFailure(
                 "\(path) is not a configuration file: it must be UTF-8 text of at most \(Self.limit / 1024) KiB",
                 status: .usage)
         }
-        try self.init(text: text, path: path)
-    }
-
-    init(text: String, path: String) throws {
+        self.bytes = bytes
         self.path = path
+        try Self.refuseAliases(in: text, path: path)
         let root: Yams.Node?
         do { root = try Yams.compose(yaml: text) } catch {
             throw CommandFailure("\(path) is not YAML: \(Self.complaint(error))", status: .usage)
@@ -56,6 +63,19 @@ struct SettingsFile: Sendable {
             throw CommandFailure(
                 defects.joined(separator: "\n  "),
                 advice: "`pinledger handbook configuration` lists the settings.", status: .usage)
+        }
+    }
+
+    /// Refuses anchors and aliases: by them, a file of a few lines is one that takes forever to read. What only looks like one, in
+    /// quotes or behind a value, is refused too.
+    private static func refuseAliases(in text: String, path: String) throws {
+        for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let isComment = line.first { !$0.isWhitespace } == "#"
+            guard !isComment, line.contains(/(?:^|[\s\[\]{},:?-])[&*][^\s]/) else { continue }
+            throw CommandFailure(
+                "\(path), line \(number + 1): anchors and aliases (& and *) are not read",
+                advice: "Write the value out. A secret with such a character goes into a credential or a variable.",
+                status: .usage)
         }
     }
 
@@ -111,7 +131,10 @@ struct SettingsFile: Sendable {
             "\(String(shown: problem.utf8)) (line \(mark.line))"
         case .duplicatedKeysInMapping(let keys, let context):
             "\(keys.map { String(shown: $0.description.utf8) }.joined(separator: ", ")) stands there twice (line \(context.mark.line))"
-        default: String(shown: "\(error)".utf8)
+        // The others describe themselves with the file's text, which may be a password.
+        case .reader(_, let offset, _, _):
+            "it has a character that is not allowed" + (offset.map { " (byte \($0))" } ?? "")
+        default: "it cannot be read"
         }
     }
 }

@@ -1,71 +1,84 @@
-import Foundation
 import LogLines
 import Logging
+import PinledgerServer
 import Synchronization
 
 /// The configuration file of a running node, which takes over what it can when the file changes.
 final class SettingsRenewal: Sendable {
-    private struct State {
-        var bytes: [UInt8]?
-        var settings: [EffectiveSetting]
+    /// What a running node takes over.
+    struct Reloaded: Sendable {
+        var logLevel: Logger.Level
+        var limits: Server.Limits
+        var telemetry: TelemetryConfiguration
     }
 
-    private let path: String
-    private let configure: @Sendable (Settings) throws -> NodeConfiguration
+    private struct State {
+        /// What was taken over or refused last.
+        var bytes: [UInt8]
+        /// What was found last.
+        var seen: [UInt8]
+    }
+
+    private let started: SettingsFile
+    /// The settings that the file decided when the node started: no flag, variable or credential did.
+    private let decided: Set<Setting>
+    private let read: @Sendable (Settings) throws -> Reloaded
     private let state: Mutex<State>
 
     /// - Parameters:
+    ///   - file: As the node read it when it started.
     ///   - settings: Those that the node started with.
-    ///   - configure: Reads the node's settings as at its start.
     init(
-        path: String, settings: [EffectiveSetting],
-        configure: @escaping @Sendable (Settings) throws -> NodeConfiguration
+        of file: SettingsFile, settings: [EffectiveSetting],
+        read: @escaping @Sendable (Settings) throws -> Reloaded
     ) {
-        self.path = path
-        self.configure = configure
-        self.state = Mutex(State(bytes: Self.bytes(of: path), settings: settings))
-    }
-
-    private static func bytes(of path: String) -> [UInt8]? {
-        guard let file = try? FileHandle(forReadingFrom: URL(fileURLWithPath: path)) else { return nil }
-        return (try? file.read(upToCount: SettingsFile.limit + 1)).map { Array($0) }
+        self.started = file
+        self.decided = Set(
+            settings.filter { setting in
+                switch setting.source {
+                case .file, .standard: true
+                case .flag, .variable, .credential: false
+                }
+            }.map(\.setting))
+        self.read = read
+        self.state = Mutex(State(bytes: file.bytes, seen: file.bytes))
     }
 
     /// Reads the file again if it has changed, or in any case with `isForced`; blocks.
     ///
+    /// Without `isForced`, a change is taken over when two readings in a row find the same: a program may still write the file.
+    ///
     /// - Parameter apply: Takes over what a running node can.
-    /// - Returns: Whether the file was read.
+    /// - Returns: Whether the file was taken over.
     func reload(
-        isForced: Bool, _ logger: Logger, _ apply: (NodeConfiguration) -> Void
+        isForced: Bool, _ logger: Logger, _ apply: (Reloaded) -> Void
     ) throws(FileRenewal.Unusable) -> Bool {
-        let bytes = Self.bytes(of: self.path)
-        guard isForced || bytes != self.state.withLock({ $0.bytes }) else { return false }
-        // Refused content is not tried again before it changes.
-        self.state.withLock { $0.bytes = bytes }
-        let (settings, configuration): (Settings, NodeConfiguration)
         do {
-            settings = try Settings(file: SettingsFile(path: self.path))
-            configuration = try self.configure(settings)
+            let bytes = try SettingsFile.bytes(of: self.started.path)
+            let isDue = self.state.withLock { state in
+                defer { state.seen = bytes }
+                return isForced || bytes != state.bytes && bytes == state.seen
+            }
+            guard isDue else { return false }
+            // Refused content is not tried again before it changes.
+            self.state.withLock { $0.bytes = bytes }
+            let file = try SettingsFile(bytes: bytes, path: self.started.path)
+            apply(try self.read(Settings(file: file)))
+            self.nameOthers(in: file, logger)
+            return true
         } catch {
             let failure = ErrorText.failure(for: error)
             throw FileRenewal.Unusable(reason: failure.message, advice: failure.advice)
         }
-        let before = self.state.withLock { $0.settings }
-        let changed = settings.effective.filter { new in
-            before.first { $0.setting == new.setting }?.values != new.values
+    }
+
+    /// Names what differs from the start and needs a restart.
+    private func nameOthers(in file: SettingsFile, _ logger: Logger) {
+        let changed = Setting.allCases.filter { setting in
+            !setting.isReloaded && self.decided.contains(setting)
+                && file.values[setting] != self.started.values[setting]
         }
-        apply(configuration)
-        // What needs a restart is named again with every reload until then.
-        self.state.withLock { state in
-            for (place, old) in state.settings.enumerated() where old.setting.isReloaded {
-                state.settings[place] = settings.effective(old.setting) ?? old
-            }
-        }
-        let left = changed.filter { !$0.setting.isReloaded }
-        if !left.isEmpty {
-            logger.log(
-                .settingsNeedRestart, ["settings": "\(left.map(\.setting.rawValue).joined(separator: ", "))"])
-        }
-        return true
+        guard !changed.isEmpty else { return }
+        logger.log(.settingsNeedRestart, ["settings": "\(changed.map(\.rawValue).joined(separator: ", "))"])
     }
 }
