@@ -33,7 +33,7 @@ import Testing
             ```
 
             What is shown names no app, host, person or token, only numbers of them. Still, keep the address to your own network. The node's
-            certificate holds for it too: where the node has one, set `scheme: https`.
+            certificate holds for it too: where the node has one, set `scheme: https`. [Alerts](alerts.md) has rules for Prometheus and a dashboard.
 
             The names stay the same between versions. Samples of counters end with `_total`. Times since 1970 and durations are in seconds. Requests for documents that are answered
             from prepared bytes are in `pinledger_prepared_answers` alone: they are counted on each event loop, and nothing is added to their cost.
