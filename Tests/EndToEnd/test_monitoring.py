@@ -2,6 +2,7 @@
 scrapes a real node raises the alerts."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -28,7 +29,11 @@ def programs(tmp_path_factory) -> Path:
     if found := shutil.which("promtool"):
         return Path(found).parent
     place = tmp_path_factory.mktemp("prometheus")
-    subprocess.run(["apt-get", "download", "-qq", "prometheus"], cwd=place, check=True, timeout=300)
+    download = ["apt-get", "download", "-qq", "prometheus"]
+    if subprocess.run(download, cwd=place, timeout=300).returncode != 0:
+        # The list of packages is missing, or older than the packages.
+        subprocess.run(([] if os.geteuid() == 0 else ["sudo", "-n"]) + ["apt-get", "update", "-qq"], check=True, timeout=300)
+        subprocess.run(download, cwd=place, check=True, timeout=300)
     subprocess.run(["dpkg-deb", "-x", next(place.glob("*.deb")), place], check=True, timeout=60)
     return place / "usr/bin"
 
