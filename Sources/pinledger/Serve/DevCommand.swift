@@ -40,17 +40,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
     @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
     @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "How long a signed document is valid. Default: 86400. [env: PINLEDGER_DOCUMENT_LIFETIME]",
-            valueName: "seconds"))
-    var documentLifetime: Int64?
-
-    @Option(
-        help: ArgumentHelp(
-            "How long caches may keep a document before asking again; at most half of --document-lifetime. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
-            valueName: "seconds"))
-    var documentMaxAge: Int?
+    @OptionGroup var documents: DocumentOptions
 
     @Option(
         help: ArgumentHelp(
@@ -99,8 +89,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         options.kekFile = kekFile
         options.listen = self.listen
         options.logLevel = self.logLevel
-        options.documentLifetime = self.documentLifetime
-        options.documentMaxAge = self.documentMaxAge
+        options.documents = self.documents
         options.countryHeader = self.countryHeader
         options.countryDatabase = self.countryDatabase
         options.telemetry = self.telemetry

@@ -90,17 +90,7 @@ struct NodeOptions: ParsableArguments {
     )
     var requireSynchronous = false
 
-    @Option(
-        help: ArgumentHelp(
-            "How long a signed document is valid. Default: 86400. [env: PINLEDGER_DOCUMENT_LIFETIME]",
-            valueName: "seconds"))
-    var documentLifetime: Int64?
-
-    @Option(
-        help: ArgumentHelp(
-            "How long caches may keep a document before asking again; at most half of --document-lifetime. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
-            valueName: "seconds"))
-    var documentMaxAge: Int?
+    @OptionGroup var documents: DocumentOptions
 
     @Option(
         help: ArgumentHelp(
@@ -303,8 +293,9 @@ struct NodeConfiguration: Sendable {
         self.databaseTimeout = .seconds(
             try settings.number(.databaseTimeout, options.databaseTimeout, or: 5, in: 0.5...86_400))
         self.documentLifetime = try settings.number(
-            .documentLifetime, options.documentLifetime, or: 86_400, in: (isTrial ? 1 : 300)...31_536_000)
-        self.documentMaxAge = try settings.number(.documentMaxAge, options.documentMaxAge, or: 60, in: 0...86_400)
+            .documentLifetime, options.documents.documentLifetime, or: 86_400, in: (isTrial ? 1 : 300)...31_536_000)
+        self.documentMaxAge = try settings.number(
+            .documentMaxAge, options.documents.documentMaxAge, or: 60, in: 0...86_400)
         // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
         // expired.
         guard isTrial || Int64(self.documentMaxAge) <= self.documentLifetime / 2 else {

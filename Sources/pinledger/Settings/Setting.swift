@@ -76,21 +76,31 @@ enum Setting: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it names a file that only its owner may read, or holds a secret itself: what systemd passes as a credential.
-    var isSecret: Bool {
+    private enum Treatment {
+        case secret, reloaded, fixed
+    }
+
+    // Without a default, so that each new setting is thought of here.
+    private var treatment: Treatment {
         switch self {
-        case .database, .kekFile, .tlsKey, .firebaseCredentials: true
-        default: false
+        case .database, .kekFile, .tlsKey, .firebaseCredentials: .secret
+        case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: .reloaded
+        case .listen, .adminListen, .metricsListen, .batchPublicKey, .bundles, .readOnly, .writeQueue, .databaseTimeout,
+            .requireSynchronous, .documentLifetime, .documentMaxAge, .countryHeader, .countryDatabase, .tlsCertificate,
+            .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
+            .webhookTimeout, .webhookCAFile, .firebaseInterval, .firebaseEndpoint, .maxConnections, .clientStreams,
+            .streamsPerNetwork, .requestMemory, .headerTimeout, .idleTimeout, .bodyTimeout, .writeTimeout, .drainDelay,
+            .drainTimeout, .vantage, .probeInterval, .resolve, .publicName, .telemetryRetention, .telemetryRate,
+            .warnDays, .stateDirectory, .expectCheckpoint:
+            .fixed
         }
     }
 
+    /// Whether it names a file that only its owner may read, or holds a secret itself: what systemd passes as a credential.
+    var isSecret: Bool { self.treatment == .secret }
+
     /// Whether a running node takes a new value. Every other setting needs a restart.
-    var isReloaded: Bool {
-        switch self {
-        case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: true
-        default: false
-        }
-    }
+    var isReloaded: Bool { self.treatment == .reloaded }
 
     /// The flag; nil for a setting that has none.
     var flag: String? { self == .snapshotAudit ? nil : "--\(self.rawValue.replacing("_", with: "-"))" }

@@ -1,0 +1,16 @@
+import ArgumentParser
+
+/// How long documents are valid, and how long caches keep them.
+struct DocumentOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "How long a signed document is valid. Default: 86400. [env: PINLEDGER_DOCUMENT_LIFETIME]",
+            valueName: "seconds"))
+    var documentLifetime: Int64?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long caches may keep a document before asking again; at most half of --document-lifetime. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
+            valueName: "seconds"))
+    var documentMaxAge: Int?
+}
