@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from pinledger import BINARY
+from pinledger import BINARY, eventually
 from test_log import root_of, sha256
 
 ORIGIN = "pins.example.com/log"
@@ -150,11 +150,17 @@ def test_a_sound_copy_is_clean_and_its_report_is_the_checkpoint_s(copy, vkey):
 
 
 def test_a_server_is_audited_over_http_and_agrees_with_fsck(log, vkey, tmp_path):
-    report = json.loads(log.cli("audit", "verify", "--key", vkey, "--output", "json").stdout)
+    def reports() -> tuple[dict, str, dict] | None:
+        """The three reports on one state: who fetched the log is recorded a moment later."""
+        position = log.api.position()
+        report = json.loads(log.cli("audit", "verify", "--key", vkey, "--output", "json").stdout)
+        text = log.cli("audit", "verify", "--key", vkey).stdout
+        fsck = json.loads(log.cli("fsck", "--database", log.connection_string, "--output", "json").stdout)
+        return (report, text, fsck) if log.api.position() == position else None
+
+    report, text, fsck = eventually(reports, "a ledger at rest")
     assert report["status"] == "clean"
-    text = log.cli("audit", "verify", "--key", vkey).stdout
     assert report["root"] in text and "findings      none" in text
-    fsck = json.loads(log.cli("fsck", "--database", log.connection_string, "--output", "json").stdout)
     assert (fsck["root"], fsck["events"]) == (report["root"], report["events"])
     # A report of either is an earlier state for the other.
     (tmp_path / "audit").write_text(json.dumps(report))

@@ -284,7 +284,8 @@ def test_an_export_is_a_log_of_its_own(log, tmp_path):
     log.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Shop"})
     log.cli(*export)
     again = TilesReader(LocalBackend(directory)).get_checkpoint()
-    assert again.size == checkpoint.size + 1 and full.stat().st_mtime_ns == before
+    # At least the change: who fetched the log is recorded a moment later.
+    assert again.size > checkpoint.size and full.stat().st_mtime_ns == before
     # What was altered in the directory is found.
     full.write_bytes(full.read_bytes().replace(b"Shop", b"Shoq", 1))
     (directory / "tile/entries/001").write_bytes(b"\0\1x")

@@ -65,10 +65,12 @@ def monitored(programs, tmp_path_factory):
         server.prometheus = API(own, None)
 
         def scraped() -> bool:
+            # 503 while it opens its data.
             try:
-                return value(server, 'up{job="pinledger"}') == 1
+                is_ready = server.prometheus.get("/-/ready").status == 200
             except OSError:
-                return False
+                is_ready = False
+            return is_ready and value(server, 'up{job="pinledger"}') == 1
 
         eventually(scraped, "the first scrape")
         yield server

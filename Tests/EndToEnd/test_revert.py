@@ -102,8 +102,8 @@ def test_guard_rails_judge_a_reversal(api, app):
 def test_a_change_that_cannot_be_reverted_is_refused_with_a_way_on(api, app):
     events = api.must("GET", f"{app}/history?order=oldest&limit=1").json["events"]
     assert "created the app" in refused(api, app, events[0]["position"], 422, "not_revertible")["detail"]
-    head = api.position()
-    refused(api, app, head, 409, "position_ahead")
+    ahead = api.position() + 100
+    refused(api, app, ahead, 409, "position_ahead")
     elsewhere = api.must("GET", f"/v1/apps/{OTHER}/history?limit=1").json["events"][0]["position"]
     refused(api, app, elsewhere, 404, "event_unknown")
     refused(api, app, 0, 404, "event_unknown")

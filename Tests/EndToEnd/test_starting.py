@@ -1,6 +1,7 @@
 """A node that takes long to read the ledger when it starts: what it serves meanwhile, and what it does not."""
 
 import contextlib
+import json
 import re
 import signal
 import time
@@ -85,7 +86,8 @@ def remembering(server, name: str) -> None:
     position = server.api.position()
     for app in APPS:
         eventually(lambda app=app: node.api.document(app).body == server.api.document(app).body)
-    eventually(lambda: f'"position":{position}' in (server.home / f"{name}-state/memory").read_text())
+    memory = server.home / f"{name}-state/memory"
+    eventually(lambda: memory.is_file() and json.loads(memory.read_text().splitlines()[0])["position"] >= position)
     node.stop()
 
 
