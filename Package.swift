@@ -107,6 +107,19 @@ let package = Package(
             ]
         ),
 
+        // What an edge does instead of following a ledger: it follows an upstream.
+        .target(
+            name: "Edge",
+            dependencies: [
+                "Concurrency", "Keys", "LogLines", "PinWire", "Publishing",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
+
         // What is sent to other systems.
         .target(
             name: "Webhooks",
@@ -157,7 +170,7 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "Addresses", "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "EventStore",
+                "Addresses", "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "Edge", "EventStore",
                 "Exposition", "Firebase", "Handbook", "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire",
                 "Pinning",
                 "Postgres", "Probing",
@@ -185,7 +198,8 @@ let package = Package(
         .executableTarget(
             name: "pinledger",
             dependencies: [
-                "Addresses", "CProcess", "ClientFormats", "Concurrency", "Countries", "EventStore", "Exposition",
+                "Addresses", "CProcess", "ClientFormats", "Concurrency", "Countries", "Edge", "EventStore",
+                "Exposition",
                 "Firebase",
                 "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
                 "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks",
@@ -289,6 +303,7 @@ let package = Package(
             name: "ConcurrencyTests",
             dependencies: ["Concurrency", "Fixtures", "LogLines", .product(name: "Logging", package: "swift-log")]
         ),
+        .testTarget(name: "EdgeTests", dependencies: ["Edge", "PinWire", "SeededRandom"]),
         .testTarget(
             name: "EventStoreTests",
             dependencies: [

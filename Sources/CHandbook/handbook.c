@@ -55,6 +55,10 @@ static const unsigned char deployment[] = {
 #embed "pages/deployment.md"
 };
 
+static const unsigned char edge[] = {
+#embed "pages/edge.md"
+};
+
 static const unsigned char high_availability[] = {
 #embed "pages/high-availability.md"
 };
@@ -132,6 +136,7 @@ static const struct handbook_text pages[] = {
     {"deployed-clients", deployed_clients, sizeof deployed_clients},
     {"imports", imports, sizeof imports},
     {"deployment", deployment, sizeof deployment},
+    {"edge", edge, sizeof edge},
     {"high-availability", high_availability, sizeof high_availability},
     {"access", access, sizeof access},
     {"sign-in", sign_in, sizeof sign_in},

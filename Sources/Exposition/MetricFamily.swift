@@ -34,6 +34,16 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case apps = "pinledger_apps"
     case documents = "pinledger_documents"
     case documentsBehind = "pinledger_documents_behind"
+    case expiredDocuments = "pinledger_expired_documents"
+    case documentExpiry = "pinledger_next_document_expiry_timestamp_seconds"
+
+    // An edge and its upstream
+    case upstreamStream = "pinledger_upstream_stream"
+    case upstreamSync = "pinledger_upstream_sync_timestamp_seconds"
+    case withheldDocuments = "pinledger_withheld_documents"
+    case upstreamRefusals = "pinledger_upstream_refused_documents"
+    case waitingReports = "pinledger_waiting_reports"
+    case edgeReports = "pinledger_edge_reports"
 
     // What may need attention
     case killSwitches = "pinledger_kill_switches"
@@ -113,7 +123,33 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .databaseWaiting: Declaration(.gauge, "Requests that wait for a connection of the pool.")
         case .apps: Declaration(.gauge, "Apps, archived ones included.")
         case .documents: Declaration(.gauge, "Documents that the node serves.")
-        case .documentsBehind: Declaration(.gauge, "Apps whose document is behind the ledger.")
+        case .documentsBehind:
+            Declaration(
+                .gauge, "Apps whose document is behind the ledger; on an edge, those of which the upstream has another."
+            )
+        case .expiredDocuments:
+            Declaration(.gauge, "Documents that the node serves although clients take them no more.")
+        case .documentExpiry:
+            Declaration(.gauge, "When the first of the documents ends that the node serves, in seconds since 1970.")
+        case .withheldDocuments:
+            Declaration(
+                .gauge, "Documents that an edge keeps and does not serve, because their key is not trusted now.")
+        case .upstreamStream:
+            Declaration(.gauge, "1 while an edge's stream of news from its upstream stands, or else 0.")
+        case .upstreamSync:
+            Declaration(
+                .gauge, "When an edge last served all that its upstream listed, in seconds since 1970.")
+        case .upstreamRefusals:
+            Declaration(
+                .counter,
+                "Documents that an edge's upstream offered and the edge does not serve, by cause: malformed, unknown_key, wrong_signature, other_app, older, contradiction or expired.",
+                labels: ["cause"])
+        case .waitingReports: Declaration(.gauge, "Clients' reports that an edge has still to pass on.")
+        case .edgeReports:
+            Declaration(
+                .counter,
+                "What has become of the clients' reports that an edge got: forwarded, refused, expired or turned_away.",
+                labels: ["outcome"])
         case .killSwitches:
             Declaration(
                 .gauge, "Kill switches in force, by scope: everything, app, app_versions or host.", labels: ["scope"])

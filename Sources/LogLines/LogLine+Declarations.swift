@@ -110,6 +110,33 @@ extension LogLine {
             .init(
                 .error, "this node's memory cannot be written; the node tries again",
                 advice: "Read `error`. Check the disk and the rights of --state-directory.")
+        case .upstreamLost:
+            .init(
+                .error, "the upstream gives no answer that can be used; this edge serves what it has, and tries again",
+                advice:
+                    "Read `error`; `part` says what was asked for. Check --upstream, --upstream-token-file and --upstream-ca-file, and whether the upstream runs."
+            )
+        case .upstreamBack: .init(.notice, "the upstream answers again")
+        case .upstreamDocumentRefused:
+            .init(
+                .error, "a document of the upstream is not served; what was served before stays",
+                advice:
+                    "Read `reason`. For an unknown key, add the new key to --trusted-keys. Otherwise find out who runs the upstream: it was restored from a backup, or is not the server that it should be."
+            )
+        case .keptDocumentRefused:
+            .init(
+                .warning, "a document in the state directory is not served",
+                advice:
+                    "Read `reason`. For an unknown key, check --trusted-keys: the document is kept until its key is trusted. The edge takes the app's present document from its upstream."
+            )
+        case .documentsDropped:
+            .init(
+                .warning, "documents are not served any more, because their key is no longer trusted",
+                advice: "If that is not what you wanted, put the key back into --trusted-keys: the edge has kept them.")
+        case .reportsNotForwarded:
+            .init(
+                .warning, "clients' reports cannot be passed on; the edge keeps them for ten minutes",
+                advice: "Read `error`. Check the upstream.")
         case .readingLedger:
             .init(
                 .notice,
@@ -399,6 +426,7 @@ extension LogLine {
                 advice: "Restart the node to use them; `settings` names them.")
         case .serverStopping: .init(.notice, "told to stop (SIGTERM or SIGINT); /readyz answers 503 from now on")
         case .serverDraining: .init(.notice, "the listeners close and connections drain")
+        case .serverServing: .init(.notice, "the server serves on these addresses")
         case .serverStopped: .init(.notice, "the server stopped")
         case .serverFailed:
             .init(

@@ -67,6 +67,12 @@ package enum LogLine: String, CaseIterable, Sendable {
     case documentClash = "document_clash"
     case documentsContradictLedger = "documents_contradict_ledger"
     case documentsForked = "documents_forked"
+    case upstreamLost = "upstream_lost"
+    case upstreamBack = "upstream_back"
+    case upstreamDocumentRefused = "upstream_document_refused"
+    case keptDocumentRefused = "kept_document_refused"
+    case documentsDropped = "documents_dropped"
+    case reportsNotForwarded = "reports_not_forwarded"
     case retiredKeysNotErased = "retired_keys_not_erased"
 
     // Adoption and client reports.
@@ -131,6 +137,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case settingsNeedRestart = "settings_need_restart"
     case serverStopping = "server_stopping"
     case serverDraining = "server_draining"
+    case serverServing = "server_serving"
     case serverStopped = "server_stopped"
     case serverFailed = "server_failed"
 

@@ -8,20 +8,43 @@ struct Routes: Sendable {
     let answers: PreparedAnswers
     /// What carries new documents to streams.
     let push: DocumentPush
+    /// The key set that goes with the documents.
+    let keySet: @Sendable () throws -> PreparedAnswer
+
+    init(
+        all: [Route], answers: PreparedAnswers, push: DocumentPush,
+        keySet: @escaping @Sendable () throws -> PreparedAnswer
+    ) {
+        self.all = all
+        self.answers = answers
+        self.push = push
+        self.keySet = keySet
+    }
 
     init(services: Services, limits: Server.Limits = Server.Limits(), served: [ServedCount] = []) {
         let compat = CompatServices(services: services, answers: CompatAnswers(services: services))
-        self.answers = PreparedAnswers(services: services, compat: compat.answers)
+        let others = LedgerAnswers(services: services, compat: compat.answers)
+        self.answers = PreparedAnswers(
+            documents: services.publisher.table, intake: services.adoption.intake, maxAge: services.documentMaxAge,
+            others: others.answer)
         self.push = DocumentPush(
             table: services.publisher.table, limit: limits.streams, networkLimit: limits.streamsOfOneNetwork,
             heartbeat: limits.heartbeat, intake: services.adoption.intake,
             trustedProxies: services.telemetry.trustedProxies)
+        self.keySet = others.currentKeySet
         let strangers = LogReaders()
         self.all =
-            ClientRoutes(services: services, answers: self.answers).routes
+            ClientRoutes(
+                answers: self.answers, intake: services.adoption.intake, missing: services.missing,
+                keySet: self.keySet
+            ).routes
+            + DocumentFeedRoutes(
+                feed: DocumentFeed(table: services.publisher.table), heartbeat: limits.heartbeat,
+                rights: services.rights
+            ).routes
             + DocumentProofRoutes(services: services, readers: strangers).routes
-            + StreamRoutes(services: services, push: self.push).routes
-            + EvaluatedRoutes(services: services, answers: self.answers).routes
+            + StreamRoutes(push: self.push, missing: services.missing).routes
+            + EvaluatedRoutes(services: services, evaluated: others.evaluated).routes
             + AppRoutes(services: services).routes
             + PastRoutes(services: services).routes
             + RevertRoutes(services: services).routes
@@ -70,8 +93,9 @@ struct Routes: Sendable {
             + NetKitRoutes(tools: compat).routes
             + SSLPinningRoutes(tools: compat).routes
             + HandbookRoutes().routes
-            + OperationsRoutes(services: services, push: self.push).routes
-            + MetricsRoutes(metrics: NodeMetrics(services: services, push: self.push, served: served)).routes
+            + ReadinessRoutes(services: services, push: self.push).routes
+            + OperationsRoutes(version: services.version).routes
+            + MetricsRoutes(samples: NodeMetrics(services: services, push: self.push, served: served).samples).routes
     }
 
     /// The routes of one kind of listener.

@@ -1,10 +1,12 @@
 import EventStore
+import Exposition
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
+import PinWire
 import Publishing
 package import ServiceLifecycle
 import Signals
@@ -95,7 +97,24 @@ package struct Server: Sendable {
         var heartbeat: Int { min(DocumentEvent.heartbeat, self.idleSeconds * 500) }
     }
 
-    private let services: Services
+    /// What the listeners know of the node behind them.
+    struct Node: Sendable {
+        let authenticator: any CallerAuthenticator
+        /// Whether everyone may read the log.
+        let isLogPublic: @Sendable () -> Bool
+        /// Why the node answers only requests that need no ledger; nil for one that answers all.
+        let unread: @Sendable () -> LedgerFault?
+        let trustedProxies: TrustedProxies
+        /// Takes the requests that the ledger is to know of.
+        let audit: AuditCounter
+        /// Counts clients by the documents that they hold; nil to count none.
+        let intake: AdoptionIntake?
+        let metrics: MetricRegistry
+        let clock: @Sendable () -> Timestamp
+        let logger: Logger
+    }
+
+    private let node: Node
     private let routes: Routes
     private let limits: Limits
     private let certificate: ServerCertificate?
@@ -119,18 +138,33 @@ package struct Server: Sendable {
     package init(
         services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil
     ) {
-        self.services = services
+        self.init(node: Node(services), limits, certificate) { served in
+            Routes(services: services, limits: limits, served: served)
+        }
+    }
+
+    /// The listeners of an edge.
+    package init(edge: EdgeServices, limits: Limits = Limits(), certificate: ServerCertificate? = nil) {
+        self.init(node: Node(edge), limits, certificate) { served in
+            Routes(edge: edge, limits: limits, served: served)
+        }
+    }
+
+    private init(
+        node: Node, _ limits: Limits, _ certificate: ServerCertificate?, _ routes: ([ServedCount]) -> Routes
+    ) {
+        self.node = node
         self.group = MultiThreadedEventLoopGroup.singleton
         self.served = self.group.makeIterator().map { _ in ServedCount() }
-        self.routes = Routes(services: services, limits: limits, served: self.served)
+        self.routes = routes(self.served)
         self.limits = limits
         self.certificate = certificate
-        self.log = LimitedLog(logger: services.logger)
+        self.log = LimitedLog(logger: node.logger)
         self.rates = RequestRates(rate: limits.networkRequests)
         self.operatorRates = RequestRates(rate: limits.operatorRequests)
-        self.requestMetrics = RequestMetrics(registry: services.metrics)
+        self.requestMetrics = RequestMetrics(registry: node.metrics)
         self.shares = EventLoopStates(
-            group: self.group, clock: services.clock, intake: services.adoption.intake, push: self.routes.push,
+            group: self.group, clock: node.clock, intake: node.intake, push: self.routes.push,
             requestMemory: limits.requestMemory, served: self.served)
     }
 
@@ -154,19 +188,14 @@ package struct Server: Sendable {
             case .metrics: [.metrics]
             }
         let places = ConnectionPlaces(
-            limits: self.limits.places(of: listener), trustedProxies: self.services.telemetry.trustedProxies)
+            limits: self.limits.places(of: listener), trustedProxies: self.node.trustedProxies)
         self.listeners.places.withLock { $0.append((listener, places)) }
         let responder = Responder(
             table: self.routes.table(surfaces),
-            authenticator: Authenticator(
-                ledger: self.services.ledger, clock: self.services.clock,
-                trustedProxies: self.services.telemetry.trustedProxies, uses: self.services.tokenUses),
-            isLogPublic: { [services = self.services] in services.isLogPublic },
-            unread: { [ledger = self.services.ledger] in ledger.unread },
+            authenticator: self.node.authenticator, isLogPublic: self.node.isLogPublic, unread: self.node.unread,
             content: listener.content, places: places, rates: self.rates, operatorRates: self.operatorRates,
-            log: self.log,
-            trustedProxies: self.services.telemetry.trustedProxies, auditCounter: self.services.audit,
-            isSecure: self.certificate != nil, metrics: self.requestMetrics
+            log: self.log, trustedProxies: self.node.trustedProxies, auditCounter: self.node.audit,
+            isSecure: self.certificate != nil, metrics: self.requestMetrics, clock: self.node.clock
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
@@ -174,11 +203,11 @@ package struct Server: Sendable {
         // Where there is a reserve, connections above the limit are displaced, and not left waiting.
         let surplus = places.limits.reserve > 0 ? Self.surplus : 0
         configuration.availableConnectionsDelegate = MaximumAvailableConnections(
-            places.limits.connections + surplus, logger: self.services.logger
+            places.limits.connections + surplus, logger: self.node.logger
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
         let (shares, limits, certificate, log) = (self.shares, self.limits, self.certificate, self.log)
-        let (audit, clock) = (self.services.audit, self.services.clock)
+        let (audit, clock) = (self.node.audit, self.node.clock)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { respond in
@@ -197,7 +226,7 @@ package struct Server: Sendable {
                 await onRunning(channel.localAddress?.port ?? listener.port)
             },
             eventLoopGroupProvider: .shared(self.group),
-            logger: self.services.logger
+            logger: self.node.logger
         )
     }
 
@@ -216,6 +245,18 @@ package struct Server: Sendable {
     /// Every operation, for comparison with the contract: operation id, method, path with parameters in braces.
     package var operations: [(id: String, method: String, path: String)] {
         self.routes.all.map { ($0.operationID, $0.method.rawValue, $0.path) }
+    }
+}
+
+extension Server.Node {
+    init(_ services: Services) {
+        self.init(
+            authenticator: Authenticator(
+                ledger: services.ledger, clock: services.clock, trustedProxies: services.telemetry.trustedProxies,
+                uses: services.tokenUses),
+            isLogPublic: { services.isLogPublic }, unread: { [ledger = services.ledger] in ledger.unread },
+            trustedProxies: services.telemetry.trustedProxies, audit: services.audit,
+            intake: services.adoption.intake, metrics: services.metrics, clock: services.clock, logger: services.logger)
     }
 }
 

@@ -119,6 +119,12 @@ package struct Services: Sendable {
         self.ledger.fault == nil && self.ledger.unsigned == nil && self.ledger.view.state.log.isPublic
     }
 
+    /// What the token that opened a stream still opens. It may be revoked, expire, or lose its rights at any time.
+    func rights(of actor: Actor?) -> Rights {
+        guard let actor, self.ledger.partialFault == nil else { return .nothing }
+        return self.ledger.view.state.access.rights(of: actor, at: self.clock())
+    }
+
     var tokenUseStore: TokenUseStore { TokenUseStore(pool: self.pool) }
 
     var reader: LedgerReader { LedgerReader(pool: self.pool, bundles: self.bundles) }

@@ -60,7 +60,8 @@ enum ErrorText {
     }
 
     static let modules: Set<String> = [
-        "Addresses", "ClientFormats", "Concurrency", "Countries", "EventStore", "Exposition", "Firebase", "Handbook",
+        "Addresses", "ClientFormats", "Concurrency", "Countries", "Edge", "EventStore", "Exposition", "Firebase",
+        "Handbook",
         "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
         "Probing", "PublicSuffixes", "Publishing",
         "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses", "pinledger",

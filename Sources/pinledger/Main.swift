@@ -48,7 +48,8 @@ struct Pinledger: AsyncParsableCommand {
             CommandGroup(
                 name: "Servers",
                 subcommands: [
-                    ServeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self, FsckCommand.self,
+                    ServeCommand.self, EdgeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self,
+                    FsckCommand.self,
                     RecoverCommand.self, BundleCommands.self, NodeCommands.self, ConfigCommands.self,
                     HandbookCommand.self,
                 ]

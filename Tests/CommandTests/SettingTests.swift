@@ -10,15 +10,22 @@ import Testing
     static let others: Set = ["--config", "--trust-database", "--version", "--help"]
 
     @Test func `every flag of a server is a setting, and the other way round`() throws {
-        let serve = try #require(CommandTree.all.first { $0.path == ["serve"] })
-        let flags = Set((serve.arguments ?? []).map { "--\($0.name)" }).subtracting(Self.others)
-        #expect(flags == Set(Setting.allCases.compactMap(\.flag)))
+        for (path, program) in Self.programs {
+            let command = try #require(CommandTree.all.first { $0.path == path })
+            let flags = Set((command.arguments ?? []).map { "--\($0.name)" }).subtracting(Self.others)
+            #expect(flags == Set(Setting.all(of: program).compactMap(\.flag)))
+        }
     }
 
-    @Test func `the help of every flag names its variable`() throws {
-        let serve = try #require(CommandTree.all.first { $0.path == ["serve"] })
-        for setting in Setting.allCases where setting.flag != nil {
-            let flag = try #require(serve.arguments?.first { "--\($0.name)" == setting.flag })
+    private static let programs: [(path: [String], program: Setting.Program)] = [
+        (["serve"], .server), (["edge", "serve"], .edge),
+    ]
+
+    @Test(arguments: programs)
+    func `the help of every flag names its variable`(path: [String], program: Setting.Program) throws {
+        let command = try #require(CommandTree.all.first { $0.path == path })
+        for setting in Setting.all(of: program) where setting.flag != nil {
+            let flag = try #require(command.arguments?.first { "--\($0.name)" == setting.flag })
             #expect(flag.abstract?.contains("[env: \(setting.variable)") == true, "\(setting.variable)")
         }
     }

@@ -90,6 +90,7 @@ def main() -> int:
                     "--phases", "examples,coverage,fuzzing,stateful",
                     # A stream that never ends is no request with an answer; test_events.py has it.
                     "--exclude-operation-id", "streamEvents", "--exclude-operation-id", "streamDocument",
+                    "--exclude-operation-id", "streamDocuments",
                     "--request-timeout", "120",
                     "--continue-on-failure",
                     *FORMS[form], *more,

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "Sources/CHandbook/pages"
 
 # Commands that run on a server's machine: their flags are the server's configuration.
-SERVER_COMMANDS = ["serve", "dev", "migrate", "doctor", "fsck", "config check", "token bootstrap", "key rewrap"]
+SERVER_COMMANDS = ["serve", "edge serve", "dev", "migrate", "doctor", "fsck", "config check", "token bootstrap", "key rewrap"]
 # A command that has every option that operators' commands share.
 OPERATORS_COMMAND = "app create"
 
@@ -90,10 +90,14 @@ def configuration() -> str:
     """The flags of the commands that run on a server's machine, and those that operators' commands share."""
     keys = settings()
 
-    def key(flag: dict) -> str:
+    def key(flag: dict, commands: list[str]) -> str:
         name = flag["flag"].strip("`").split()[0].removeprefix("--").replace("-", "_")
         # Commands that are no server have flags of these names too, some without a variable: the file holds what servers use.
-        if name not in keys or not flag["variable"]:
+        if not flag["variable"] or name == "config":
+            return ""
+        if commands == ["`edge serve`"]:
+            return f"`{name}`"
+        if name not in keys:
             return ""
         return f"`{name}`" + (", reloaded" if keys[name]["reloaded"] else "")
 
@@ -107,7 +111,7 @@ def configuration() -> str:
     for section in sections:
         parts.append(f"### {section or 'General'}\n\n")
         parts.append(table(["Flag", "Variable", "In the file", "Meaning", "Commands"], [
-            [flag["flag"], flag["variable"], key(flag), flag["meaning"], ", ".join(commands)]
+            [flag["flag"], flag["variable"], key(flag, commands), flag["meaning"], ", ".join(commands)]
             for flag, commands in rows.values() if flag["section"] == section
         ]) + "\n")  # fmt: skip
     shared = [[flag["flag"], flag["meaning"]] for flag in flags(OPERATORS_COMMAND) if flag["flag"] != "`--name NAME`"]

@@ -21,7 +21,7 @@ MINE, HOST = "com.example.families.mine", "mine.example.com"
 OTHERS, OTHER_HOST = "org.example.families.theirs", "theirs.example.org"
 SECRET = re.compile(r"pk_(adm|ci|tel|cal|cli|wrp|ses|web)_[0-9A-Za-z]{36}|-----BEGIN [A-Z ]*PRIVATE KEY")
 # Streams do not end by themselves.
-STREAMS = {"streamEvents", "streamDocument"}
+STREAMS = {"streamEvents", "streamDocument", "streamDocuments"}
 OPERATIONS = [one for one in operations() if one[2]["operationId"] not in STREAMS]
 WITH_BODY = [one for one in OPERATIONS if "requestBody" in one[2]]
 WITH_PARAMETERS = [one for one in OPERATIONS if "{" in one[0]]

@@ -111,7 +111,7 @@ import Testing
         let client = ExampleServer.routes.table([.client])
         let admin = ExampleServer.routes.table([.admin])
         #expect(!client.routes.contains { $0.path.hasPrefix("/v1") })
-        #expect(!client.routes.contains { $0.access.needsToken })
+        #expect(!client.routes.contains { $0.access.needsToken && !Self.edges.contains($0.operationID) })
         #expect(!admin.routes.contains { $0.path.hasPrefix("/client/") })
         let compat = admin.routes.filter { $0.path.hasPrefix("/compat/") }
         #expect(!compat.isEmpty && compat.allSatisfy { $0.path.hasPrefix("/compat/wultra/admin/") })
@@ -121,10 +121,15 @@ import Testing
     /// The operations by which callers get a token.
     private static let open: Set = ["getSignIn", "signIn"]
 
-    @Test func `every route for operators takes a token, and no other does`() {
+    /// The operations by which edges follow a server: where clients are, and for holders of a token.
+    private static let edges: Set = ["listDocuments", "streamDocuments"]
+
+    @Test func `every route for operators and edges takes a token, and no other does`() {
         for route in ExampleServer.routes.all where !Self.open.contains(route.operationID) {
             let isForOperators = ["/v1/", "/compat/wultra/admin/", "/metrics"].contains { route.path.hasPrefix($0) }
-            #expect(route.access.needsToken == isForOperators, "\(route.operationID)")
+            #expect(
+                route.access.needsToken == (isForOperators || Self.edges.contains(route.operationID)),
+                "\(route.operationID)")
             #expect((route.access == .log) == route.path.hasPrefix("/log/"), "\(route.operationID)")
         }
     }

@@ -16,7 +16,7 @@ extension Responder {
     ///   - caller: Nil for one that is not known.
     func audit(
         _ problem: Problem, of request: Request, _ context: ExchangeContext, _ route: Route?,
-        _ parameters: [String: String], by caller: Authenticator.Caller?
+        _ parameters: [String: String], by caller: Caller?
     ) {
         let status = problem.type.entry.status
         // Strangers' requests to public operations are no one's business here, and many.
@@ -37,7 +37,7 @@ extension Responder {
     /// Counts a read of what is confidential.
     func audit(
         readOf route: Route, _ response: Response, of request: Request, _ context: ExchangeContext,
-        _ parameters: [String: String], by caller: Authenticator.Caller?
+        _ parameters: [String: String], by caller: Caller?
     ) {
         guard route.isConfidential, let caller, response.status.code < 400 else { return }
         self.count(.read, response.status.code, nil, request, context, route, parameters, by: caller)
@@ -45,7 +45,7 @@ extension Responder {
 
     private func count(
         _ outcome: AuditRecord.Outcome, _ status: Int, _ problem: String?, _ request: Request,
-        _ context: ExchangeContext, _ route: Route?, _ parameters: [String: String], by caller: Authenticator.Caller?
+        _ context: ExchangeContext, _ route: Route?, _ parameters: [String: String], by caller: Caller?
     ) {
         let address = ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies.networks)
         let peer = context.peer.flatMap { IPAddress($0) }?.plain
@@ -53,6 +53,6 @@ extension Responder {
             AuditRecord(
                 actor: caller?.actor, address: address, proxy: peer == address ? nil : peer,
                 operation: route?.operationID, app: parameters["app"].flatMap { try? AppID($0) }, outcome: outcome,
-                status: status, problem: problem, time: self.authenticator.clock(), requestID: context.id))
+                status: status, problem: problem, time: self.clock(), requestID: context.id))
     }
 }

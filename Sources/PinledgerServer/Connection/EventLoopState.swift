@@ -132,7 +132,7 @@ struct EventLoopStates: Sendable {
 
     /// - Parameter served: The counts of the group's loops, as many as these, in their order.
     init(
-        group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake,
+        group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake?,
         push: DocumentPush, requestMemory: Int, served: [ServedCount]
     ) {
         let loops = served.count

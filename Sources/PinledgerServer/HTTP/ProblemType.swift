@@ -734,7 +734,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .starting:
             (
                 .serviceUnavailable, "The node is starting",
-                "Try again after `Retry-After` seconds, or ask another node. This one still reads the ledger, and only serves documents; `/readyz` shows operators how far it has come."
+                "Try again after `Retry-After` seconds, or ask another node. This one still reads the ledger, and only serves documents, or is an edge that still fetches its upstream's; `/readyz` shows operators how far a node has come."
             )
         case .upgradeNeeded:
             (

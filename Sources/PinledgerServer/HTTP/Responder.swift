@@ -13,7 +13,7 @@ import Signals
 /// error into a problem.
 struct Responder: HTTPResponder {
     let table: RouteTable
-    let authenticator: Authenticator
+    let authenticator: any CallerAuthenticator
     let isLogPublic: @Sendable () -> Bool
     /// Why the node answers only requests that need no ledger; nil once it has read it.
     let unread: @Sendable () -> LedgerFault?
@@ -30,6 +30,7 @@ struct Responder: HTTPResponder {
     /// Whether the listener speaks TLS.
     let isSecure: Bool
     let metrics: RequestMetrics
+    let clock: @Sendable () -> Timestamp
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
         let requestID = context.id
@@ -136,7 +137,7 @@ struct Responder: HTTPResponder {
         _ request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
         query: Substring
     ) async throws -> Answer {
-        var caller: Authenticator.Caller?
+        var caller: Caller?
         do {
             if !route.needsNoLedger, let fault = self.unread() { throw fault }
             caller = try self.caller(of: request, context, route)
@@ -160,7 +161,7 @@ struct Responder: HTTPResponder {
     /// A handler's input: the caller, and the query as the route reads it.
     private func exchange(
         of request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
-        _ query: Substring, by caller: Authenticator.Caller?
+        _ query: Substring, by caller: Caller?
     ) throws(Problem) -> Exchange {
         if let caller { try Self.authorize(caller, route, parameters, query) }
         try self.admit(request, context, route, isOperators: caller != nil)
@@ -175,8 +176,8 @@ struct Responder: HTTPResponder {
 
     private func caller(
         of request: Request, _ context: ExchangeContext, _ route: Route
-    ) throws(Problem) -> Authenticator.Caller? {
-        func authenticate() throws(Problem) -> Authenticator.Caller {
+    ) throws(Problem) -> Caller? {
+        func authenticate() throws(Problem) -> Caller {
             try self.authenticator.caller(
                 of: request, from: context.peer, acceptsPassword: route.acceptsPassword,
                 acceptsCookie: route.acceptsCookie)
@@ -203,7 +204,7 @@ struct Responder: HTTPResponder {
 
     /// Refuses a caller that does not hold the route's permission. What a change needs beyond it is asked where it is decided.
     private static func authorize(
-        _ caller: Authenticator.Caller, _ route: Route, _ parameters: [String: String], _ query: Substring
+        _ caller: Caller, _ route: Route, _ parameters: [String: String], _ query: Substring
     ) throws(Problem) {
         let rights = caller.rights
         switch route.access {
@@ -232,7 +233,7 @@ struct Responder: HTTPResponder {
 
     /// Refuses a request of an operator who makes too many: one must not take the others' share. Kill switches are engaged all the same.
     private func admit(
-        _ caller: Authenticator.Caller?, _ route: Route
+        _ caller: Caller?, _ route: Route
     ) throws(Problem) -> RequestRates.Standing? {
         guard let caller else { return nil }
         let isUrgent =

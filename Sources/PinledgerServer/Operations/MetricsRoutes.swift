@@ -7,7 +7,8 @@ import Pinning
 
 /// What monitoring systems read: `/metrics`.
 struct MetricsRoutes: Sendable {
-    let metrics: NodeMetrics
+    /// The numbers of this moment. Not called on a cooperative thread.
+    let samples: @Sendable () -> MetricSamples
 
     var routes: [Route] {
         [
@@ -18,10 +19,10 @@ struct MetricsRoutes: Sendable {
     }
 
     private func get(_ exchange: Exchange) async throws -> Response {
-        let metrics = self.metrics
+        let samples = self.samples
         let format = MetricText(accept: exchange.request.headers[.accept])
         // It reads files of the system, and looks at every app.
-        let bytes = try await NIOThreadPool.singleton.runIfActive { format.bytes(of: metrics.samples()) }
+        let bytes = try await NIOThreadPool.singleton.runIfActive { format.bytes(of: samples()) }
         return Response(
             status: .ok, headers: [.contentType: format.contentType, .cacheControl: "no-store", .vary: "Accept"],
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))

@@ -13,23 +13,15 @@ struct NodeMetrics: Sendable {
     let served: [ServedCount]
 
     /// All of them. Memory only, but for what the system says of the process; its cost is linear in the apps.
-    func samples() -> MetricSamples {
+    @Sendable func samples() -> MetricSamples {
         var samples = MetricSamples()
         samples.add(.build, 1, self.services.version)
-        self.addProcess(to: &samples)
+        samples.addProcess(startedAt: self.services.startedAt)
         self.addNode(to: &samples)
         self.addLedger(to: &samples)
         self.addState(to: &samples)
         self.services.metrics.collect(into: &samples)
         return samples
-    }
-
-    private func addProcess(to samples: inout MetricSamples) {
-        let usage = ProcessUsage.now
-        samples.add(.startTime, Double(self.services.startedAt.microseconds) / 1e6)
-        samples.add(.processorTime, usage.processorSeconds)
-        if let bytes = usage.residentBytes { samples.add(.residentMemory, bytes) }
-        if let count = usage.openFiles { samples.add(.openFiles, count) }
     }
 
     private func addNode(to samples: inout MetricSamples) {
@@ -38,9 +30,7 @@ struct NodeMetrics: Sendable {
             samples.add(.nodeState, readiness.stateName == state ? 1 : 0, state)
         }
         for use in Readiness.Use.allCases { samples.add(.nodeUse, readiness.allows(use) ? 1 : 0, use.rawValue) }
-        samples.add(.preparedAnswers, self.served.reduce(0) { $0 + $1.ok }, "200")
-        samples.add(.preparedAnswers, self.served.reduce(0) { $0 + $1.unmodified }, "304")
-        samples.add(.clientStreams, self.push.count)
+        samples.addAnswers(self.served, streams: self.push.count)
     }
 
     private func addLedger(to samples: inout MetricSamples) {
@@ -58,7 +48,7 @@ struct NodeMetrics: Sendable {
     private func addState(to samples: inout MetricSamples) {
         let (state, now) = (self.services.ledger.view.state, self.services.clock())
         samples.add(.apps, state.apps.count)
-        samples.add(.documents, self.services.publisher.table.count)
+        samples.addDocuments(self.services.publisher.table, at: now)
         samples.add(.documentsBehind, self.services.lag.count)
         var switches = ["everything": 0, "app": 0, "app_versions": 0, "host": 0]
         func count(_ killSwitch: KillSwitch?, _ scope: String) {
@@ -86,5 +76,31 @@ struct NodeMetrics: Sendable {
         }
         if let first = tokens.map(\.expiresAt).min() { samples.add(.tokenExpiry, Double(first.seconds)) }
         samples.add(.pausedWebhooks, state.webhooks.hooks.values.count(where: \.isPaused))
+    }
+}
+
+extension MetricSamples {
+    /// What the system says of the process.
+    mutating func addProcess(startedAt: Timestamp) {
+        let usage = ProcessUsage.now
+        self.add(.startTime, Double(startedAt.microseconds) / 1e6)
+        self.add(.processorTime, usage.processorSeconds)
+        if let bytes = usage.residentBytes { self.add(.residentMemory, bytes) }
+        if let count = usage.openFiles { self.add(.openFiles, count) }
+    }
+
+    /// The documents that are served, and how long they are valid.
+    mutating func addDocuments(_ table: DocumentTable, at now: Timestamp) {
+        self.add(.documents, table.count)
+        let ends = table.current.documents.map(\.expiresAt)
+        self.add(.expiredDocuments, ends.count { $0 <= now })
+        if let first = ends.min() { self.add(.documentExpiry, Double(first.seconds)) }
+    }
+
+    /// What was answered without the router, and to whom documents are sent as they change.
+    mutating func addAnswers(_ served: [ServedCount], streams: Int) {
+        self.add(.preparedAnswers, served.reduce(0) { $0 + $1.ok }, "200")
+        self.add(.preparedAnswers, served.reduce(0) { $0 + $1.unmodified }, "304")
+        self.add(.clientStreams, streams)
     }
 }

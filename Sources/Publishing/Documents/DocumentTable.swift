@@ -154,10 +154,10 @@ package final class DocumentTable: Sendable {
     }
 
     /// Puts documents in place, except where a newer one stands there, or one of its version with other content.
-    func put(_ new: [PublishedDocument]) { self.put(new) { _ in true } }
+    package func put(_ new: [PublishedDocument]) { self.put(new) { _ in true } }
 
     /// The verified documents that are not held back, and whether those are all.
-    var current: (documents: [PublishedDocument], isComplete: Bool) {
+    package var current: (documents: [PublishedDocument], isComplete: Bool) {
         // Outside the lock: requests do not wait for it.
         let content = self.content.withLock { $0 }
         return (
@@ -218,6 +218,42 @@ package final class DocumentTable: Sendable {
         }
     }
 
+    /// Takes in the documents that an edge has kept, which are verified by `keys` when they are first looked up, or by
+    /// ``checkAll()``. Of an app the newest counts that is sound.
+    ///
+    /// - Parameter onRefusal: Called with a document that is not, and with the reason.
+    package func adopt(
+        _ kept: KeptDocuments, trusting keys: TrustedKeys,
+        onRefusal: @escaping @Sendable (PublishedDocument, TrustedKeys.Unverified) -> Void
+    ) {
+        self.adopt(kept.stored) { stored in
+            do throws(TrustedKeys.Unverified) {
+                _ = try keys.verify(stored.document.body, of: stored.document.app)
+                return .serve
+            } catch {
+                onRefusal(stored.document.published, error)
+                return .refuse("\(error)")
+            }
+        } onContradiction: { _, _ in
+        }
+    }
+
+    /// Serves no document any more that a key outside `keys` has signed, and forgets their versions: who stole a key may have signed
+    /// high ones.
+    ///
+    /// - Returns: The documents that are gone.
+    package func drop(signedOutside keys: Set<String>) -> [PublishedDocument] {
+        let dropped = self.content.withLock { content in
+            let dropped = content.documents.values.filter { !keys.contains($0.keyID) }
+            guard !dropped.isEmpty else { return dropped }
+            for document in dropped { content.documents[document.app.text] = nil }
+            self.changes.wrappingAdd(1, ordering: .releasing)
+            return dropped
+        }
+        self.tell(of: dropped.lazy.map(\.app.text))
+        return dropped
+    }
+
     /// Holds back documents that are older than `versions` requires, until newer ones are put in place.
     ///
     /// - Returns: The apps whose documents are held back or missing.
@@ -245,7 +281,7 @@ package final class DocumentTable: Sendable {
     }
 
     /// Verifies the documents that have not been looked up yet, yielding in between.
-    func checkAll() async {
+    package func checkAll() async {
         for (count, name) in self.content.withLock({ Array($0.unchecked.keys) }).enumerated() {
             if count % 20 == 19 { await Task.yield() }
             guard !Task.isCancelled else { return }

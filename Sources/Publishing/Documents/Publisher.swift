@@ -1,3 +1,4 @@
+import Concurrency
 package import EventStore
 import Keys
 import LogLines

@@ -1,5 +1,5 @@
 import Concurrency
-import Keys
+package import Keys
 import NIOCore
 package import PinWire
 
@@ -13,24 +13,33 @@ package struct KeptDocuments: Sendable {
         self.stored = stored
     }
 
-    /// The documents among `lines` that a node remembers having served, each a compact JWS. Their signatures are still to be
-    /// verified. Other lines are left out: the last one may be cut off.
+    /// The documents among `lines`, each a compact JWS. Their signatures are still to be verified, so that of an app all count: an
+    /// unsound one hides no other. Other lines are left out: the last one may be cut off.
+    init(lines: some Sequence<ArraySlice<UInt8>>) {
+        self.init(stored: lines.compactMap(Self.signed).map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })
+    }
+
+    /// The documents among `lines` that a node remembers having served. Of an app the one that was signed last counts.
     init(lines: some Sequence<ArraySlice<UInt8>>, remembered: [AppID: NodeMemory.Document]) {
         var newest: [AppID: DocumentStore.Signed] = [:]
         for line in lines {
-            guard line.count <= CompactJWS.maximumSize, let text = String(ascii: line),
-                let jws = try? CompactJWS(parsing: text, type: Publisher.documentType),
-                let issued = try? DocumentEnvelope(anyForm: jws.payload)
-            else { continue }
-            let served = NodeMemory.Document(version: issued.version, contentDigest: issued.contentDigest)
-            guard remembered[issued.app] == served else { continue }
-            if let other = newest[issued.app], other.issuedAt >= issued.issuedAt { continue }
-            // Its position is not in it. 0 is never beyond what a node has read.
-            newest[issued.app] = DocumentStore.Signed(
-                app: issued.app, version: served.version, position: 0, contentDigest: served.contentDigest,
-                issuedAt: issued.issuedAt, expiresAt: issued.expiresAt, keyID: jws.keyID, body: Array(line))
+            guard let document = Self.signed(line), remembered[document.app] == document.remembered else { continue }
+            if let other = newest[document.app], other.issuedAt >= document.issuedAt { continue }
+            newest[document.app] = document
         }
         self.init(stored: newest.values.map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })
+    }
+
+    /// The document that a line is, unverified.
+    private static func signed(_ line: ArraySlice<UInt8>) -> DocumentStore.Signed? {
+        guard line.count <= CompactJWS.maximumSize, let text = String(ascii: line),
+            let jws = try? CompactJWS(parsing: text, type: Publisher.documentType),
+            let issued = try? DocumentEnvelope(anyForm: jws.payload)
+        else { return nil }
+        // Its position is not in it. 0 is never beyond what a node has read.
+        return DocumentStore.Signed(
+            app: issued.app, version: issued.version, position: 0, contentDigest: issued.contentDigest,
+            issuedAt: issued.issuedAt, expiresAt: issued.expiresAt, keyID: jws.keyID, body: Array(line))
     }
 }
 
@@ -58,6 +67,20 @@ package struct KeptDocumentsFile: Sendable {
             guard let bytes = try? PrivateFile.read(path, atMost: Self.readLimit) else { return .none }
             return KeptDocuments(lines: bytes.split(separator: UInt8(ascii: "\n")), remembered: remembered)
         } ?? .none
+    }
+
+    /// All documents of the file, for a node that remembers by them alone; none where there is no file.
+    package func readAll() async throws(PrivateFile.Failure) -> KeptDocuments {
+        let path = self.path
+        let read = await DetachedThread.run { () -> Result<KeptDocuments, PrivateFile.Failure> in
+            guard PrivateFile.exists(path) else { return .success(.none) }
+            do throws(PrivateFile.Failure) {
+                let bytes = try PrivateFile.read(path, atMost: Self.readLimit)
+                return .success(KeptDocuments(lines: bytes.split(separator: UInt8(ascii: "\n"))))
+            } catch { return .failure(error) }
+        }
+        guard let read else { throw .unreadable(reason: "the system has no thread to give") }
+        return try read.get()
     }
 
     /// Adds documents to a file of `size` bytes; nil where the file is to be begun.

@@ -16,7 +16,6 @@ import TransparencyLog
 package actor NodeMemoryKeeper {
     private let file: NodeMemoryFile
     private let journalFile: EventJournalFile
-    private let documentsFile: KeptDocumentsFile
     private let ledger: Ledger
     private let pool: PostgresPool
     private let table: DocumentTable
@@ -26,10 +25,7 @@ package actor NodeMemoryKeeper {
     private var journal: (end: MerkleFrontier, size: Int)?
     /// The changes of ledger and documents that ``written`` has.
     private var seen: (ledger: UInt64, table: UInt64)?
-    /// The version and issue time of each document in the file of documents.
-    private var kept: [AppID: (version: Int64, issuedAt: Timestamp)] = [:]
-    /// The size of that file; nil before this process has written it.
-    private var keptSize: Int?
+    private var documents: DocumentKeeper
     private var notBefore = ContinuousClock.now
 
     /// - Parameter remembered: The memory from before, whose documents stay until newer ones are served.
@@ -39,7 +35,7 @@ package actor NodeMemoryKeeper {
     ) {
         self.file = file
         self.journalFile = EventJournalFile(directory: file.directory)
-        self.documentsFile = KeptDocumentsFile(directory: file.directory)
+        self.documents = DocumentKeeper(file: KeptDocumentsFile(directory: file.directory))
         self.ledger = ledger
         self.pool = pool
         self.table = table
@@ -85,8 +81,7 @@ package actor NodeMemoryKeeper {
         if !waits { await self.extendJournal(to: view.head.frontier) }
         // Before the memory states them.
         let areKept: Bool
-        do throws(PrivateFile.Failure) { areKept = try await self.keep(documents, isComplete) } catch {
-            self.keptSize = nil
+        do throws(PrivateFile.Failure) { areKept = try await self.keep(documents, isComplete: isComplete) } catch {
             throw .file(error)
         }
         // Where the file could not be written to, it is as good as before up to the former end.
@@ -104,41 +99,13 @@ package actor NodeMemoryKeeper {
         self.seen = areKept && (waits || self.journal?.end == view.head.frontier) ? present : nil
     }
 
-    /// The most bytes of documents that are added at once.
-    private static let documentBytes = 8 << 20
-
-    /// Adds documents that are new to the file, or writes it again as a whole.
-    ///
-    /// - Returns: False while stored documents are still verified: the file of the process before is left as it is.
-    private func keep(_ documents: [PublishedDocument], _ isComplete: Bool) async throws(PrivateFile.Failure) -> Bool {
-        guard isComplete || self.keptSize != nil else { return false }
-        let live = documents.reduce(0) { $0 + $1.body.identity.bytes.readableBytes + 1 }
-        if let size = self.keptSize, !self.documentsFile.isWasteful(size, live: live) {
-            var new = documents.filter(self.isNew)[...]
-            while !new.isEmpty {
-                var bytes = 0
-                let part = new.prefix { document in
-                    defer { bytes += document.body.identity.bytes.readableBytes }
-                    return bytes < Self.documentBytes
-                }
-                self.keptSize = try await self.documentsFile.append(Array(part), to: self.keptSize)
-                self.note(Array(part))
-                new = new.dropFirst(part.count)
-            }
-        } else {
-            self.kept = [:]
-            self.keptSize = try await self.documentsFile.append(documents, to: nil)
-            self.note(documents)
-        }
-        return true
-    }
-
-    private func isNew(_ document: PublishedDocument) -> Bool {
-        self.kept[document.app].map { $0 != (document.version, document.issuedAt) } ?? true
-    }
-
-    private func note(_ documents: [PublishedDocument]) {
-        for document in documents { self.kept[document.app] = (document.version, document.issuedAt) }
+    private func keep(
+        _ documents: [PublishedDocument], isComplete: Bool
+    ) async throws(PrivateFile.Failure) -> Bool {
+        // Taken out meanwhile: a value that is part of an actor cannot change across a suspension. One call is under way at a time.
+        var keeper = self.documents
+        defer { self.documents = keeper }
+        return try await keeper.keep(documents, isComplete: isComplete)
     }
 
     /// The most events that are read again for the journal. Where more have come, it begins again behind them.

@@ -61,6 +61,16 @@ struct FileRenewal: Service {
     }
 }
 
+extension FileRenewal.File {
+    static func certificate(_ certificate: ServerCertificate) -> Self {
+        Self(name: "the TLS certificate") { isForced throws(FileRenewal.Unusable) in
+            do throws(ServerCertificate.Unusable) { return try certificate.reload(isForced: isForced) } catch {
+                throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
+            }
+        }
+    }
+}
+
 extension Node {
     /// The files that are reloaded when they are replaced.
     func renewedFiles(of server: Server) -> [FileRenewal.File] {
@@ -71,14 +81,7 @@ extension Node {
                     try renewal.reload(isForced: isForced, self.logger) { self.apply($0, to: server) }
                 })
         }
-        if let certificate = self.configuration.certificate {
-            files.append(
-                .init(name: "the TLS certificate") { isForced throws(FileRenewal.Unusable) in
-                    do throws(ServerCertificate.Unusable) { return try certificate.reload(isForced: isForced) } catch {
-                        throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
-                    }
-                })
-        }
+        if let certificate = self.configuration.certificate { files.append(.certificate(certificate)) }
         if let countries = self.configuration.countryDatabase {
             files.append(
                 .init(name: "the country database") { isForced throws(FileRenewal.Unusable) in

@@ -174,6 +174,13 @@ struct ListenAddress: Sendable {
         self.port = port
     }
 
+    /// The same host, with the port that the system gave where none was asked for.
+    func with(port: Int) -> ListenAddress {
+        var address = self
+        address.port = port
+        return address
+    }
+
     /// Whether it is reached from this machine alone.
     var isLoopback: Bool { LoopbackHost.contains(self.host) }
 
@@ -351,7 +358,7 @@ struct NodeConfiguration: Sendable {
             status: .usage)
     }
 
-    private static func readCertificate(
+    static func readCertificate(
         _ certificate: String?, _ key: String?, operatorAuthorities: String?, isApart: Bool
     ) throws -> ServerCertificate? {
         switch (certificate, key) {
@@ -378,7 +385,7 @@ struct NodeConfiguration: Sendable {
         }
     }
 
-    private static func logLevel(_ settings: Settings, _ flag: Logger.Level?) throws -> Logger.Level {
+    static func logLevel(_ settings: Settings, _ flag: Logger.Level?) throws -> Logger.Level {
         let text = settings.text(.logLevel, flag?.rawValue, default: Logger.Level.notice.rawValue) ?? ""
         guard let level = Logger.Level(argument: text) else {
             throw settings.failure(

@@ -1,4 +1,6 @@
 import ArgumentParser
+import LogLines
+import Logging
 
 struct ServeCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
@@ -16,9 +18,14 @@ struct ServeCommand: AsyncParsableCommand, HoldsKeys {
         for warning in ConfigCommands.Check.warnings() { Console.error("pinledger: warning: \(warning)") }
         let configuration = try NodeConfiguration(self.options)
         try configuration.checkOperatorsAddress()
-        try await Node(configuration: configuration).run { port, _ in
-            Console.error("pinledger \(Version.text) serves on \(configuration.listen.host):\(port)")
-            if let admin = configuration.adminListen { Console.error("operators' address: \(admin.text)") }
+        let node = Node(configuration: configuration)
+        try await node.run { port, _ in
+            var addresses: Logger.Metadata = [
+                "version": "\(Version.text)", "listen": "\(configuration.listen.with(port: port).text)",
+            ]
+            if let admin = configuration.adminListen { addresses["admin_listen"] = "\(admin.text)" }
+            if let metrics = configuration.metricsListen { addresses["metrics_listen"] = "\(metrics.text)" }
+            node.logger.log(.serverServing, addresses)
         }
     }
 }

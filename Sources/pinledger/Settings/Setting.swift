@@ -1,6 +1,6 @@
 import Configuration
 
-/// A setting of a node, by its one name: `max_connections` is `--max-connections` as a flag, `PINLEDGER_MAX_CONNECTIONS` in the
+/// A setting of a node or an edge, by its one name: `max_connections` is `--max-connections` as a flag, `PINLEDGER_MAX_CONNECTIONS` in the
 /// environment, and the key `max_connections` in the configuration file.
 enum Setting: String, CaseIterable, Sendable {
     case database, listen
@@ -61,6 +61,42 @@ enum Setting: String, CaseIterable, Sendable {
     case stateDirectory = "state_directory"
     case expectCheckpoint = "expect_checkpoint"
 
+    case upstream
+    case upstreamTokenFile = "upstream_token_file"
+    case upstreamCAFile = "upstream_ca_file"
+    case upstreamInterval = "upstream_interval"
+    case trustedKeys = "trusted_keys"
+    case downstreamTokenFile = "downstream_token_file"
+
+    /// What reads settings.
+    enum Program: Sendable, CaseIterable {
+        /// `pinledger serve`, and the commands that work on its database.
+        case server
+        /// `pinledger edge`.
+        case edge
+    }
+
+    /// The settings of a program.
+    static func all(of program: Program) -> [Setting] { Self.allCases.filter { $0.isOf(program) } }
+
+    func isOf(_ program: Program) -> Bool {
+        switch (self, program) {
+        case (.upstream, _), (.upstreamTokenFile, _), (.upstreamCAFile, _), (.upstreamInterval, _), (.trustedKeys, _),
+            (.downstreamTokenFile, _):
+            program == .edge
+        case (_, .server): true
+        case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.logLevel, .edge),
+
+            (.tlsCertificate, .edge), (.tlsKey, .edge), (.maxConnections, .edge), (.clientStreams, .edge),
+            (.connectionsPerNetwork, .edge), (.streamsPerNetwork, .edge), (.requestsPerNetwork, .edge),
+            (.requestsPerOperator, .edge), (.requestMemory, .edge), (.headerTimeout, .edge), (.idleTimeout, .edge),
+            (.bodyTimeout, .edge), (.writeTimeout, .edge), (.drainDelay, .edge), (.drainTimeout, .edge),
+            (.trustedProxy, .edge), (.stateDirectory, .edge):
+            true
+        case (_, .edge): false
+        }
+    }
+
     /// The form of its value.
     enum Kind: String, Sendable {
         case text, list
@@ -83,15 +119,16 @@ enum Setting: String, CaseIterable, Sendable {
     // Without a default, so that each new setting is thought of here.
     private var treatment: Treatment {
         switch self {
-        case .database, .kekFile, .tlsKey, .firebaseCredentials: .secret
+        case .database, .kekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile: .secret
         case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: .reloaded
-        case .listen, .adminListen, .metricsListen, .batchPublicKey, .bundles, .readOnly, .writeQueue, .databaseTimeout,
+        case .listen, .adminListen, .metricsListen, .batchPublicKey, .bundles, .readOnly, .writeQueue,
+            .databaseTimeout,
             .requireSynchronous, .documentLifetime, .documentMaxAge, .countryHeader, .countryDatabase, .tlsCertificate,
             .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
             .webhookTimeout, .webhookCAFile, .firebaseInterval, .firebaseEndpoint, .maxConnections, .clientStreams,
             .streamsPerNetwork, .requestMemory, .headerTimeout, .idleTimeout, .bodyTimeout, .writeTimeout, .drainDelay,
             .drainTimeout, .vantage, .probeInterval, .resolve, .publicName, .telemetryRetention, .telemetryRate,
-            .warnDays, .stateDirectory, .expectCheckpoint:
+            .warnDays, .stateDirectory, .expectCheckpoint, .upstream, .upstreamCAFile, .upstreamInterval, .trustedKeys:
             .fixed
         }
     }

@@ -18,8 +18,10 @@ struct SettingsFile: Sendable {
     /// Reads a file; blocks.
     ///
     /// - Throws: ``CommandFailure`` with every defect of the file, each with its line.
-    init(path: String) throws {
-        try self.init(bytes: Self.bytes(of: path), path: path)
+    ///
+    /// - Parameter program: Whose settings it may have.
+    init(path: String, of program: Setting.Program = .server) throws {
+        try self.init(bytes: Self.bytes(of: path), path: path, of: program)
     }
 
     /// The bytes of a file, and no more than ``limit`` and one; blocks.
@@ -33,7 +35,7 @@ struct SettingsFile: Sendable {
         }
     }
 
-    init(bytes: [UInt8], path: String) throws {
+    init(bytes: [UInt8], path: String, of program: Setting.Program = .server) throws {
         guard bytes.count <= Self.limit, let text = String(validating: bytes, as: UTF8.self) else {
             throw CommandFailure(
                 "\(path) is not a configuration file: it must be UTF-8 text of at most \(Self.limit / 1024) KiB",
@@ -55,7 +57,7 @@ struct SettingsFile: Sendable {
         }
         var defects: [String] = []
         for (name, value) in mapping {
-            do throws(Defect) { try self.take(name, value) } catch {
+            do throws(Defect) { try self.take(name, value, program) } catch {
                 defects.append("\(path), line \(name.mark?.line ?? 0): \(error.description)")
             }
         }
@@ -83,10 +85,12 @@ struct SettingsFile: Sendable {
         var description: String
     }
 
-    private mutating func take(_ name: Yams.Node, _ value: Yams.Node) throws(Defect) {
+    private mutating func take(
+        _ name: Yams.Node, _ value: Yams.Node, _ program: Setting.Program
+    ) throws(Defect) {
         guard case .scalar(let scalar) = name else { throw Defect(description: "a setting's name must be a word") }
-        guard let setting = Setting(rawValue: scalar.string) else {
-            let nearest = NearestWord.of(scalar.string, in: Setting.allCases.map(\.rawValue))
+        guard let setting = Setting(rawValue: scalar.string), setting.isOf(program) else {
+            let nearest = NearestWord.of(scalar.string, in: Setting.all(of: program).map(\.rawValue))
             let hint = nearest.map { ": do you mean \($0)?" } ?? ""
             throw Defect(description: "there is no setting \(String(shown: scalar.string.utf8))\(hint)")
         }

@@ -9,12 +9,14 @@ struct SettingsFileOption: ParsableArguments {
     var config: String?
 
     /// Reads the file; nil where none is named.
-    func read() throws -> SettingsFile? {
-        try (self.config ?? Environment["PINLEDGER_CONFIG"]).map(SettingsFile.init(path:))
+    func read(of program: Setting.Program = .server) throws -> SettingsFile? {
+        try (self.config ?? Environment["PINLEDGER_CONFIG"]).map { try SettingsFile(path: $0, of: program) }
     }
 
     /// The settings of this command.
-    func settings() throws -> Settings { try Settings(file: self.read()) }
+    func settings(of program: Setting.Program = .server) throws -> Settings {
+        try Settings(file: self.read(of: program))
+    }
 
     /// The connection string of a command's database.
     func database(_ flag: String?) throws -> String {

@@ -6,14 +6,26 @@ import NIOCore
 import PinWire
 import Pinning
 
-/// Identifies the caller of a request by its API token.
-struct Authenticator: Sendable {
-    /// The caller, and what it may do.
-    struct Caller: Sendable {
-        var actor: Actor
-        var rights: Rights
-    }
+/// The caller of a request, and what it may do.
+struct Caller: Sendable {
+    var actor: Actor
+    var rights: Rights
+}
 
+/// What identifies the caller of a request.
+protocol CallerAuthenticator: Sendable {
+    /// The caller of a request, or the problem that it has not said who it is.
+    ///
+    /// - Parameter acceptsPassword: Whether a token may come as the password of the Basic scheme (RFC 7617), with any
+    ///   user name, from programs that can send nothing else.
+    /// - Parameter acceptsCookie: Whether it may come as a browser's ``SessionCookie``.
+    func caller(
+        of request: Request, from peer: SocketAddress?, acceptsPassword: Bool, acceptsCookie: Bool
+    ) throws(Problem) -> Caller
+}
+
+/// Identifies the caller of a request by its API token.
+struct Authenticator: CallerAuthenticator {
     let ledger: Ledger
     let clock: @Sendable () -> Timestamp
     /// The addresses of proxies whose statement of clients' addresses is trusted.
@@ -27,11 +39,8 @@ struct Authenticator: Sendable {
     /// and expired tokens, those of a suspended principal, and those from a network that they are not bound to get one and
     /// the same answer.
     ///
-    /// - Parameter acceptsPassword: Whether the token may come as the password of the Basic scheme (RFC 7617), with any
-    ///   user name, from programs that can send nothing else.
-    /// - Parameter acceptsCookie: Whether the token may come as a browser's ``SessionCookie``.
     func caller(
-        of request: Request, from peer: SocketAddress?, acceptsPassword: Bool = false, acceptsCookie: Bool = false
+        of request: Request, from peer: SocketAddress?, acceptsPassword: Bool, acceptsCookie: Bool
     ) throws(Problem) -> Caller {
         do {
             let credential = try Self.credential(
@@ -65,7 +74,7 @@ struct Authenticator: Sendable {
         return Credential(text: try Self.token(in: header, acceptsPassword: acceptsPassword))
     }
 
-    private static func token(in header: String, acceptsPassword: Bool) throws(Problem) -> String {
+    static func token(in header: String, acceptsPassword: Bool) throws(Problem) -> String {
         let parts = header.split(separator: " ", maxSplits: 1)
         switch parts.first?.lowercased() {
         case "bearer" where parts.count == 2: return parts[1].trimmingCharacters()

@@ -115,12 +115,12 @@ struct EventStream: Sendable {
         let heartbeat = AsyncTimerSequence(interval: interval, clock: .continuous).map { _ in Int64?.none }
         let wakeups = merge(ledger.positions().map { Int64?.some($0) }, heartbeat)
         for try await wakeup in wakeups.cancelOnGracefulShutdown() {
-            guard self.rights(of: actor).allows(.readHistory, of: app) else { return }
+            guard self.services.rights(of: actor).allows(.readHistory, of: app) else { return }
             if wakeup == nil { try await writer.write(ByteBuffer(string: ": alive\n\n")) }
             // With a heartbeat comes what could not be read before.
             let position = wakeup ?? ledger.position
             var failures = 0
-            while cursor < position, self.rights(of: actor).allows(.readHistory, of: app) {
+            while cursor < position, self.services.rights(of: actor).allows(.readHistory, of: app) {
                 let page: ArraySlice<LedgerReader.Stored>
                 do { page = try await self.pages.entries(at: cursor..<position) } catch let error as PostgresError {
                     failures += 1
@@ -130,19 +130,13 @@ struct EventStream: Sendable {
                     try await Task.sleep(for: .seconds(1))
                     continue
                 }
-                let rights = self.rights(of: actor)
+                let rights = self.services.rights(of: actor)
                 guard let last = page.last, rights.allows(.readHistory, of: app) else { break }
                 let text = Self.text(of: page, app, rights, ledger.view.state.fleet)
                 if text.readableBytes > 0 { try await writer.write(text) }
                 cursor = last.entry.position + 1
             }
         }
-    }
-
-    /// What the token that opened a stream still opens. It may be revoked, expire, or lose its rights at any time.
-    private func rights(of actor: Actor?) -> Rights {
-        guard let actor, self.services.ledger.partialFault == nil else { return .nothing }
-        return self.services.ledger.view.state.access.rights(of: actor, at: self.services.clock())
     }
 
     private static func text(

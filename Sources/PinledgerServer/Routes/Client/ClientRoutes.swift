@@ -8,8 +8,13 @@ import Signals
 
 /// The clients' operations: `/client/v1`.
 struct ClientRoutes: Sendable {
-    let services: Services
     let answers: PreparedAnswers
+    /// Counts the clients of documents; nil to count none.
+    let intake: AdoptionIntake?
+    /// The answer to a client that asks for a document which does not exist.
+    let missing: @Sendable (AppID) throws -> Problem
+    /// The key set that goes with the documents.
+    let keySet: @Sendable () throws -> PreparedAnswer
 
     var routes: [Route] {
         [
@@ -19,7 +24,7 @@ struct ClientRoutes: Sendable {
             Route(
                 "getKeySet", .get, "/client/v1/jwks.json", surface: .client, access: .everybody, isPrepared: true
             ) { exchange in
-                try self.answers.currentKeySet().response(to: exchange.request)
+                try self.keySet().response(to: exchange.request)
             },
         ]
     }
@@ -27,17 +32,16 @@ struct ClientRoutes: Sendable {
     private func document(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         guard let answer = self.answers.document(of: id.text) else {
-            throw try self.services.missing(id)
+            throw try self.missing(id)
         }
         let response = try answer.response(to: exchange.request)
-        Self.count(exchange.request, response, answer, self.services)
+        Self.count(exchange.request, response, answer, self.intake)
         return response
     }
 
     /// Counts the client, as ``LoopTally`` does for those that are answered before the router.
-    static func count(_ request: Request, _ response: Response, _ answer: PreparedAnswer, _ services: Services) {
-        guard request.method == .get, let document = answer.document else { return }
-        let intake = services.adoption.intake
+    static func count(_ request: Request, _ response: Response, _ answer: PreparedAnswer, _ intake: AdoptionIntake?) {
+        guard request.method == .get, let document = answer.document, let intake else { return }
         intake.count(
             intake.sighting(
                 at: document.appIndex, current: document.version, isCurrent: response.status == .notModified,

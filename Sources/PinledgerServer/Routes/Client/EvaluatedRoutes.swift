@@ -4,11 +4,12 @@ import Hummingbird
 import PinWire
 import Publishing
 import Secrets
+import Signals
 
 /// Documents in which gate and rollouts are decided for the client: `/client/v1/apps/{app}/evaluated`.
 struct EvaluatedRoutes: Sendable {
     let services: Services
-    let answers: PreparedAnswers
+    let evaluated: EvaluatedDocuments<PreparedAnswer>
 
     var routes: [Route] {
         [
@@ -22,12 +23,12 @@ struct EvaluatedRoutes: Sendable {
         let id = try exchange.app
         let device = try EvaluatedQuery.device(exchange, country: self.services.countries.country(of: exchange))
         let answer: PreparedAnswer?
-        do { answer = try await self.answers.evaluated.answer(id.text, for: device) } catch {
+        do { answer = try await self.evaluated.answer(id.text, for: device) } catch {
             throw Self.problem(error, id, self.services.ledger.fault)
         }
         guard let answer else { throw try self.services.missing(id) }
         let response = try answer.response(to: exchange.request)
-        ClientRoutes.count(exchange.request, response, answer, self.services)
+        ClientRoutes.count(exchange.request, response, answer, self.services.adoption.intake)
         return response
     }
 

@@ -11,8 +11,9 @@ import ServiceLifecycle
 /// Streams of documents for clients whose request did not become a ``ClientStream`` at once: over HTTP/2, and with
 /// heads that are out of the ordinary. They are told the same.
 struct StreamRoutes: Sendable {
-    let services: Services
     let push: DocumentPush
+    /// The answer to a client that asks for a document which does not exist.
+    let missing: @Sendable (AppID) throws -> Problem
 
     var routes: [Route] {
         [
@@ -24,7 +25,7 @@ struct StreamRoutes: Sendable {
 
     private func stream(_ exchange: Exchange) async throws -> Response {
         let app = try exchange.app
-        guard let current = self.push.event(of: app.text) else { throw try self.services.missing(app) }
+        guard let current = self.push.event(of: app.text) else { throw try self.missing(app) }
         let headers: HTTPFields = [
             .contentType: "text/event-stream", .cacheControl: "no-store", .accelBuffering: "no",
         ]

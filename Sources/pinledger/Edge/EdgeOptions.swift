@@ -1,0 +1,118 @@
+import ArgumentParser
+import Edge
+import Foundation
+import Logging
+import PinledgerServer
+import Publishing
+
+/// The flags of an edge's settings.
+struct EdgeOptions: ParsableArguments {
+    @OptionGroup var file: SettingsFileOption
+    @OptionGroup var upstream: UpstreamOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "How often to compare all documents with the upstream's, besides the stream of news. Default: 60. [env: PINLEDGER_UPSTREAM_INTERVAL]",
+            valueName: "seconds"))
+    var upstreamInterval: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Directory of this edge alone, in which it keeps its documents: with it, it starts without its upstream, and never serves anything older. [env: PINLEDGER_STATE_DIRECTORY]",
+            valueName: "directory"))
+    var stateDirectory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the tokens, one a line, of edges that may follow this one. Default: none may. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_DOWNSTREAM_TOKEN_FILE]",
+            valueName: "file"))
+    var downstreamTokenFile: String?
+
+    @Option(help: ArgumentHelp("Address for clients. [env: PINLEDGER_LISTEN]", valueName: "host:port"))
+    var listen: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Address for monitoring systems, which read /metrics there. Default: none. [env: PINLEDGER_METRICS_LISTEN]",
+            valueName: "host:port"))
+    var metricsListen: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long clients and caches may use a document before they ask again. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
+            valueName: "seconds"))
+    var documentMaxAge: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Addresses of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_TRUSTED_PROXY, separated by commas]",
+            valueName: "range"))
+    var trustedProxy: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Lowest level to log. Default: notice. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
+    var logLevel: Logger.Level?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificate chain (PEM). With it, every address speaks HTTPS. [env: PINLEDGER_TLS_CERTIFICATE]",
+            valueName: "file"))
+    var tlsCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The certificate's private key (PEM). Both files are read again when they change, and on SIGHUP. [env: PINLEDGER_TLS_KEY]",
+            valueName: "file"))
+    var tlsKey: String?
+
+    @OptionGroup(title: "Limits") var limits: LimitOptions
+}
+
+/// The settings that an edge needs before it starts.
+struct EdgeConfiguration: Sendable {
+    let upstream: Upstream
+    let keys: TrustedKeys
+    let interval: Duration
+    /// The absolute path; nil for an edge that keeps nothing.
+    let stateDirectory: String?
+    let downstream: DownstreamTokens
+    let listen: ListenAddress
+    let metricsListen: ListenAddress?
+    let documentMaxAge: Int
+    let trustedProxies: TrustedProxies
+    let logLevel: Logger.Level
+    /// Nil for plain HTTP.
+    let certificate: ServerCertificate?
+    let limits: Server.Limits
+    /// Seconds from the order to stop to the closing of the listeners.
+    let drainDelay: Int
+
+    static let defaultListen = "127.0.0.1:8450"
+
+    init(_ options: EdgeOptions) throws {
+        let settings = try options.file.settings(of: .edge)
+        self.keys = try options.upstream.keys(settings)
+        self.interval = .seconds(try settings.number(.upstreamInterval, options.upstreamInterval, or: 60, in: 1...3600))
+        self.stateDirectory = settings.text(.stateDirectory, options.stateDirectory).map {
+            URL(fileURLWithPath: $0).standardizedFileURL.path
+        }
+        do throws(DownstreamTokens.Unusable) {
+            self.downstream = try DownstreamTokens(
+                file: settings.text(.downstreamTokenFile, options.downstreamTokenFile))
+        } catch { throw CommandFailure(error.description, advice: error.advice, status: .usage) }
+        self.listen = try settings.address(
+            .listen, settings.text(.listen, options.listen, default: Self.defaultListen) ?? Self.defaultListen)
+        self.metricsListen = try settings.text(.metricsListen, options.metricsListen).map {
+            try settings.address(.metricsListen, $0)
+        }
+        self.documentMaxAge = try settings.number(.documentMaxAge, options.documentMaxAge, or: 60, in: 0...86_400)
+        self.trustedProxies = TrustedProxies(try settings.networks(.trustedProxy, options.trustedProxy))
+        self.logLevel = try NodeConfiguration.logLevel(settings, options.logLevel)
+        self.certificate = try NodeConfiguration.readCertificate(
+            settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
+            operatorAuthorities: nil, isApart: false)
+        (self.limits, self.drainDelay) = try options.limits.read(settings)
+        // Last: it is to be closed, which nobody would do for a configuration that was refused.
+        self.upstream = try options.upstream.open(settings)
+    }
+}

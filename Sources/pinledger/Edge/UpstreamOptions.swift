@@ -1,0 +1,72 @@
+import ArgumentParser
+import Edge
+import Foundation
+import NIOSSL
+import PinWire
+import Publishing
+
+/// Where an edge's documents come from, and by what it trusts them.
+struct UpstreamOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Address of the server, or edge, whose documents to serve: where clients ask it. [env: PINLEDGER_UPSTREAM]",
+            valueName: "url"))
+    var upstream: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with a token for the upstream: of a server one with the role viewer, of an edge one of its --downstream-token-file. It is read again for each list. [env: PINLEDGER_UPSTREAM_TOKEN_FILE]",
+            valueName: "file"))
+    var upstreamTokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificate authorities (PEM) of the upstream, and no others. Default: those of this machine. [env: PINLEDGER_UPSTREAM_CA_FILE]",
+            valueName: "file"))
+    var upstreamCAFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "JWKS with the keys that sign documents, such as apps ship. No document of another key is served, whatever the upstream says. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_TRUSTED_KEYS]",
+            valueName: "file"))
+    var trustedKeys: String?
+
+    /// The upstream, which the caller closes.
+    func open(_ settings: Settings) throws -> Upstream {
+        guard let base = settings.text(.upstream, self.upstream) else {
+            throw CommandFailure(
+                "no upstream is given", advice: "Give --upstream, such as --upstream https://pins.example.com.",
+                status: .usage)
+        }
+        guard let url = URL(string: base), ["http", "https"].contains(url.scheme?.lowercased()), let host = url.host,
+            url.query == nil, url.fragment == nil, url.user == nil
+        else {
+            throw settings.failure(
+                .upstream, "must be an address such as https://pins.example.com, and is \(String(shown: base.utf8))")
+        }
+        let tokenFile = settings.text(.upstreamTokenFile, self.upstreamTokenFile)
+        guard url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) || tokenFile == nil else {
+            throw settings.failure(
+                .upstream, "is plain http, and the token would go there in the clear",
+                advice: "Use an https address: the token lets its holder read the names of your apps.")
+        }
+        let authorities = settings.text(.upstreamCAFile, self.upstreamCAFile)
+        let trust: ServerTrust = authorities.map { .authorities(file: $0) } ?? .system
+        return Upstream(
+            base: base, tokenFile: tokenFile, tls: try trust.configuration(), userAgent: "pinledger/\(Version.text)")
+    }
+
+    /// The keys that documents are verified with.
+    func keys(_ settings: Settings) throws -> TrustedKeys {
+        guard let file = settings.text(.trustedKeys, self.trustedKeys) else {
+            throw CommandFailure(
+                "no trusted keys are given",
+                advice:
+                    "Save /client/v1/jwks.json of a server that you trust in a file, compare the keys with `pinledger key list` there, and give the file with --trusted-keys.",
+                status: .usage)
+        }
+        do throws(TrustedKeys.Unusable) { return try TrustedKeys(file: file) } catch {
+            throw CommandFailure(error.description, advice: error.advice, status: .usage)
+        }
+    }
+}
