@@ -349,3 +349,14 @@ def test_settings_come_from_variables_and_a_file_too(site, tmp_path):
     finally:
         process.terminate()
         assert process.wait(60) == 0
+
+
+def test_a_log_in_json_has_one_object_in_each_line(site):
+    edge = site.edge("--log-format", "json", upstream=free_port()).start()
+    eventually(lambda: "upstream_lost" in edge.tail(), "the line")
+    assert edge.api.get("/client/v1/documents", Authorization="Bearer \"}{").status == 401
+    edge.stop()
+    lines = [json.loads(line) for line in edge.log.read_text().splitlines()]
+    assert all({"time", "level", "message"} <= line.keys() for line in lines)
+    assert [line["code"] for line in lines if line["code"].startswith("server_")][-3:] == ["server_serving", "server_stopping", "server_draining", "server_stopped"][-3:]
+    assert next(line for line in lines if line["code"] == "server_serving")["listen"] == f"127.0.0.1:{edge.port}"

@@ -7,12 +7,12 @@ import Synchronization
 ///
 /// What fails a thousand times a second for the same reason fills no disk so. Lines are equal where level, text and
 /// metadata are. Those below a warning are all written.
-package struct RepeatedLines<Handler: LogHandler>: LogHandler {
-    private var handler: Handler
+package struct RepeatedLines: LogHandler {
+    private var handler: any LogHandler
     private let held: HeldLines
     private let level: SharedLogLevel
 
-    package init(_ handler: Handler, held: HeldLines, level: SharedLogLevel) {
+    package init(_ handler: any LogHandler, held: HeldLines, level: SharedLogLevel) {
         self.handler = handler
         self.held = held
         self.level = level

@@ -19,8 +19,9 @@ struct EdgeNode {
     init(configuration: EdgeConfiguration) {
         self.configuration = configuration
         let level = SharedLogLevel(configuration.logLevel)
+        let form = configuration.logFormat
         self.logger = Logger(label: "pinledger") { [lines] in
-            RepeatedLines(StreamLogHandler.standardError(label: $0), held: lines, level: level)
+            RepeatedLines(form.handler(label: $0), held: lines, level: level)
         }
     }
 

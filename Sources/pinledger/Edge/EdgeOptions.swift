@@ -55,6 +55,12 @@ struct EdgeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Form of the log: text for people, or json, one object a line, for programs. Default: text. [env: PINLEDGER_LOG_FORMAT]",
+            valueName: "form"))
+    var logFormat: LogFormat?
+
+    @Option(
+        help: ArgumentHelp(
             "Certificate chain (PEM). With it, every address speaks HTTPS. [env: PINLEDGER_TLS_CERTIFICATE]",
             valueName: "file"))
     var tlsCertificate: String?
@@ -81,6 +87,7 @@ struct EdgeConfiguration: Sendable {
     let documentMaxAge: Int
     let trustedProxies: TrustedProxies
     let logLevel: Logger.Level
+    let logFormat: LogFormat
     /// Nil for plain HTTP.
     let certificate: ServerCertificate?
     let limits: Server.Limits
@@ -108,6 +115,7 @@ struct EdgeConfiguration: Sendable {
         self.documentMaxAge = try settings.number(.documentMaxAge, options.documentMaxAge, or: 60, in: 0...86_400)
         self.trustedProxies = TrustedProxies(try settings.networks(.trustedProxy, options.trustedProxy))
         self.logLevel = try NodeConfiguration.logLevel(settings, options.logLevel)
+        self.logFormat = try NodeConfiguration.logFormat(settings, options.logFormat)
         self.certificate = try NodeConfiguration.readCertificate(
             settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
             operatorAuthorities: nil, isApart: false)

@@ -31,8 +31,9 @@ struct Node {
         let level = SharedLogLevel(configuration.logLevel)
         self.logLevel = level
         self.trustedProxies = TrustedProxies(configuration.telemetry.trustedProxies)
+        let form = configuration.logFormat
         self.logger = Logger(label: "pinledger") { [lines] in
-            RepeatedLines(StreamLogHandler.standardError(label: $0), held: lines, level: level)
+            RepeatedLines(form.handler(label: $0), held: lines, level: level)
         }
     }
 

@@ -115,6 +115,12 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Form of the log: text for people, or json, one object a line, for programs. Default: text. [env: PINLEDGER_LOG_FORMAT]",
+            valueName: "form"))
+    var logFormat: LogFormat?
+
+    @Option(
+        help: ArgumentHelp(
             "Certificate chain (PEM). With it, every address speaks HTTPS. [env: PINLEDGER_TLS_CERTIFICATE]",
             valueName: "file"
         )
@@ -157,6 +163,8 @@ struct NodeOptions: ParsableArguments {
 
     @OptionGroup(title: "Memory outside the database") var memory: MemoryOptions
 }
+
+extension LogFormat: ExpressibleByArgument {}
 
 /// An address to listen on.
 struct ListenAddress: Sendable {
@@ -227,6 +235,7 @@ struct NodeConfiguration: Sendable {
     /// PINLEDGER_SNAPSHOT_AUDIT=0.
     var auditsSnapshot: Bool
     var logLevel: Logger.Level
+    var logFormat: LogFormat
     /// Nil for plain HTTP.
     var certificate: ServerCertificate?
     var limits: Server.Limits
@@ -322,6 +331,7 @@ struct NodeConfiguration: Sendable {
         }
         self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
         self.logLevel = try Self.logLevel(settings, options.logLevel)
+        self.logFormat = try Self.logFormat(settings, options.logFormat)
         self.certificate = try Self.readCertificate(
             settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
             operatorAuthorities: settings.text(.adminClientCAFile, options.adminClientCAFile),
@@ -393,6 +403,14 @@ struct NodeConfiguration: Sendable {
                 advice: "Use one of: \(Logger.Level.allValueStrings.joined(separator: ", ")).")
         }
         return level
+    }
+
+    static func logFormat(_ settings: Settings, _ flag: LogFormat?) throws -> LogFormat {
+        let text = settings.text(.logFormat, flag?.rawValue, default: LogFormat.text.rawValue) ?? ""
+        guard let form = LogFormat(rawValue: text) else {
+            throw settings.failure(.logFormat, "must be text or json, and is \(String(shown: text.utf8))")
+        }
+        return form
     }
 
     /// Reads a key-encryption key from a file that only its owner may read.

@@ -18,6 +18,7 @@ enum Setting: String, CaseIterable, Sendable {
     case countryHeader = "country_header"
     case countryDatabase = "country_database"
     case logLevel = "log_level"
+    case logFormat = "log_format"
     case tlsCertificate = "tls_certificate"
     case tlsKey = "tls_key"
     case adminClientCAFile = "admin_client_ca_file"
@@ -86,7 +87,7 @@ enum Setting: String, CaseIterable, Sendable {
             program == .edge
         case (_, .server): true
         case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.logLevel, .edge),
-
+            (.logFormat, .edge),
             (.tlsCertificate, .edge), (.tlsKey, .edge), (.maxConnections, .edge), (.clientStreams, .edge),
             (.connectionsPerNetwork, .edge), (.streamsPerNetwork, .edge), (.requestsPerNetwork, .edge),
             (.requestsPerOperator, .edge), (.requestMemory, .edge), (.headerTimeout, .edge), (.idleTimeout, .edge),
@@ -121,7 +122,7 @@ enum Setting: String, CaseIterable, Sendable {
         switch self {
         case .database, .kekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile: .secret
         case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: .reloaded
-        case .listen, .adminListen, .metricsListen, .batchPublicKey, .bundles, .readOnly, .writeQueue,
+        case .logFormat, .listen, .adminListen, .metricsListen, .batchPublicKey, .bundles, .readOnly, .writeQueue,
             .databaseTimeout,
             .requireSynchronous, .documentLifetime, .documentMaxAge, .countryHeader, .countryDatabase, .tlsCertificate,
             .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
