@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run torture bench simulate fuzz test check build format lint clean packages
+.PHONY: help run package torture bench simulate fuzz test check build format lint clean packages
 
 # One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
 # errors.
@@ -19,6 +19,9 @@ help: ## Shows this list
 
 run: build ## Builds and starts a private database and a server, with an example
 	@exec $(PROGRAM) dev --example deploy/example/ssl_pinning_config.json --app com.example.app
+
+package: packages ## Builds the Debian package of a release, with its symbols and the bill of its parts, in dist
+	deploy/package/build
 
 test: ## Builds and runs every test
 	@deploy/install-packages --tests
@@ -73,4 +76,4 @@ format: ## Formats all Swift code
 
 clean: ## Removes what was built
 	swift package clean
-	rm -rf .build-release .build-fuzz
+	rm -rf .build-release .build-fuzz .build-package dist

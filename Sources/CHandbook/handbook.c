@@ -59,6 +59,10 @@ static const unsigned char edge[] = {
 #embed "pages/edge.md"
 };
 
+static const unsigned char packages[] = {
+#embed "pages/packages.md"
+};
+
 static const unsigned char high_availability[] = {
 #embed "pages/high-availability.md"
 };
@@ -137,6 +141,7 @@ static const struct handbook_text pages[] = {
     {"imports", imports, sizeof imports},
     {"deployment", deployment, sizeof deployment},
     {"edge", edge, sizeof edge},
+    {"packages", packages, sizeof packages},
     {"high-availability", high_availability, sizeof high_availability},
     {"access", access, sizeof access},
     {"sign-in", sign_in, sizeof sign_in},

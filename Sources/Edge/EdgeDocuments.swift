@@ -43,7 +43,7 @@ package struct EdgeDocuments: Sendable {
             return .refused(cause: "expired", reason: "it ended at \(document.expiresAt.rfc3339)")
         }
         self.table.put([document])
-        // The keys may have been replaced since it was verified: whoever replaced them has looked at the table before this.
+        // The keys may have been replaced since it was verified, and the table looked through before it was in there.
         if !self.keys.ids.contains(document.keyID) { self.dropUntrusted() }
         guard let served = self.table[app] else {
             return .refused(cause: "unknown_key", reason: "its key was taken out")

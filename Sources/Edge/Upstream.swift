@@ -33,7 +33,7 @@ package struct Upstream: Sendable {
         configuration.timeout = .init(connect: .seconds(5), read: Self.silence)
         configuration.tlsConfiguration = tls
         configuration.decompression = .disabled
-        // Whoever asks tries again, and says why.
+        // The follower tries again, and says why.
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)

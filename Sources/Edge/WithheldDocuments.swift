@@ -5,7 +5,7 @@ import Synchronization
 /// Documents that an edge keeps and does not serve, because their key is not among the trusted ones at the moment.
 ///
 /// A key that is missing from the file by mistake comes back, and with it what it has signed: until then nothing of that is lost, also
-/// across a restart. Of each app and key the newest is kept.
+/// across a restart. It keeps the newest of each app and key.
 package final class WithheldDocuments: Sendable {
     private struct Key: Hashable {
         var app: AppID

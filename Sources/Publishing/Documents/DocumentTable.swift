@@ -219,7 +219,7 @@ package final class DocumentTable: Sendable {
     }
 
     /// Takes in the documents that an edge has kept, which are verified by `keys` when they are first looked up, or by
-    /// ``checkAll()``. Of an app the newest counts that is sound.
+    /// ``checkAll()``. The newest sound one of an app counts.
     ///
     /// - Parameter onRefusal: Called with a document that is not, and with the reason.
     package func adopt(

@@ -19,7 +19,7 @@ package struct KeptDocuments: Sendable {
         self.init(stored: lines.compactMap(Self.signed).map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })
     }
 
-    /// The documents among `lines` that a node remembers having served. Of an app the one that was signed last counts.
+    /// The documents among `lines` that a node remembers having served. Among several of an app, the one that was signed last counts.
     init(lines: some Sequence<ArraySlice<UInt8>>, remembered: [AppID: NodeMemory.Document]) {
         var newest: [AppID: DocumentStore.Signed] = [:]
         for line in lines {

@@ -53,7 +53,7 @@ struct DocumentFeedRoutes: Sendable {
 
     private func list(_ exchange: Exchange) async throws -> Response {
         let (feed, rights) = (self.feed, exchange.rights)
-        // Of all who ask for the same list, one makes it: it looks at every app.
+        // It looks at every app: one of those who ask for the same list makes it.
         let generation = feed.table.generation
         let listed = try await self.lists.value(for: rights) { listed, _ in
             listed.generation >= generation

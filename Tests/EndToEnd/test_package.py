@@ -1,0 +1,176 @@
+"""The Debian package: what is in it, what its units allow, and that it serves, by the commands of its units.
+
+It is made of the tests' own build: a release build has its own time.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import handbook
+import pytest
+from edges import Site, secret
+from pinledger import BINARY, API, Process, eventually, free_port
+from test_batch_macs import Database
+
+PACKAGE = handbook.ROOT / "deploy/package"
+UNITS = sorted(path.name for path in (PACKAGE / "systemd").glob("*.service"))
+#: Of the tests' build alone: it is not compressed, and uses Swift's libraries of this machine.
+OF_THE_BUILD = "uses-no-compression-for-control-tarball,uses-no-compression-for-data-tarball,custom-library-search-path"
+
+
+def run(*command, **more) -> str:
+    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, timeout=600, **more)
+    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def build(program, out: Path) -> Path:
+    environment = os.environ | {
+        "COMPRESSION": "none", "SOURCE_DATE_EPOCH": "1767225600", "MAINTAINER": "Pinledger packages <packages@pinledger.org>",
+    }  # fmt: skip
+    return Path(run(PACKAGE / "build-deb", program, out, env=environment).strip())
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory) -> Path:
+    return build(BINARY, tmp_path_factory.mktemp("package"))
+
+
+@pytest.fixture(scope="module")
+def tree(package, tmp_path_factory) -> Path:
+    """What the package installs."""
+    tree = tmp_path_factory.mktemp("tree")
+    run("dpkg-deb", "-x", package, tree)
+    return tree
+
+
+def test_the_same_program_makes_the_same_package(package, tree, tmp_path):
+    # Of the program that was stripped for the first one.
+    again = build(tree / "usr/bin/pinledger", tmp_path)
+    digests = {hashlib.sha256(file.read_bytes()).hexdigest() for file in (package, again)}
+    assert len(digests) == 1
+
+
+def test_lintian_finds_nothing_wrong_with_the_package(package):
+    run("lintian", "--fail-on", "error,warning", "--suppress-tags", OF_THE_BUILD, "--allow-root", package)
+
+
+def test_the_package_asks_for_the_libraries_of_the_program(package):
+    depends = run("dpkg-deb", "-f", package, "Depends")
+    for name in ("libpq5", "libssl3", "libsodium23", "libc6", "libmaxminddb0"):
+        assert re.search(rf"\b{name}\b \(>= ", depends), depends
+    assert "swift" not in depends
+    assert run("dpkg-deb", "-I", package, "conffiles").split() == ["/etc/pinledger/edge.yaml", "/etc/pinledger/pinledger.yaml"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_unit_is_shut_in(unit):
+    said = run("systemd-analyze", "security", "--offline=true", "--no-pager", PACKAGE / "systemd" / unit)
+    exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)[1])
+    assert exposure <= 2.0, said
+
+
+def test_every_command_has_a_manual_page(tree):
+    pages = {path.name.removesuffix(".1.gz") for path in (tree / "usr/share/man/man1").iterdir()}
+    commands = json.loads(run(BINARY, "--experimental-dump-help"))["command"]["subcommands"]
+    assert pages == {"pinledger"} | {f"pinledger-{each['commandName']}" for each in commands if each["commandName"] != "help"}
+    text = run("zcat", tree / "usr/share/man/man1/pinledger-serve.1.gz")
+    assert "\\-\\-admin\\-listen <host:port>" in text and ".SH NAME\npinledger\\-serve \\- " in text
+
+
+def test_the_bash_completion_is_read_by_bash(tree):
+    file = tree / "usr/share/bash-completion/completions/pinledger"
+    said = run("bash", "-c", f"source {shlex.quote(str(file))}; complete -p pinledger")
+    assert "pinledger" in said
+
+
+def test_the_bill_of_parts_names_what_the_program_is_made_of(tmp_path):
+    resolved = handbook.ROOT / "Package.resolved"
+    run(PACKAGE / "sbom", BINARY, resolved, tmp_path / "bill.json", env=os.environ | {"SOURCE_DATE_EPOCH": "1767225600"})
+    bill = json.loads((tmp_path / "bill.json").read_text())
+    names = {part["name"]: part for part in bill["components"]}
+    assert {"swift-nio", "swift-crypto", "libpq5", "libssl3"} <= names.keys()
+    assert names["swift-nio"]["purl"].startswith("pkg:swift/github.com/apple/swift-nio@")
+    assert bill["metadata"]["timestamp"] == "2026-01-01T00:00:00Z"
+    pinned = {pin["identity"] for pin in json.loads(resolved.read_text())["pins"]}
+    assert pinned <= names.keys()
+
+
+def command_of(unit: str, tree: Path) -> list[str]:
+    """The command of a unit, with the paths of the unpacked package."""
+    text = (tree / "usr/lib/systemd/system" / unit).read_text()
+    line = re.search(r"^ExecStart=(.*)$", text, re.M)[1]
+    return [word.replace("/usr/bin/", f"{tree}/usr/bin/").replace("/etc/", f"{tree}/etc/") for word in shlex.split(line)]
+
+
+def credentials(unit: str, tree: Path, files: dict[str, Path], place: Path) -> Path:
+    """What the service manager passes to a unit: its credentials, in a directory."""
+    place.mkdir()
+    text = (tree / "usr/lib/systemd/system" / unit).read_text()
+    for name, _ in re.findall(r"^LoadCredential=(\w+):(\S+)$", text, re.M):
+        secret(place / name, files[name].read_text())
+    return place
+
+
+class Unit(Process):
+    """The command of a unit, with its credentials."""
+
+    def __init__(self, unit: str, tree: Path, home: Path, port: int, files: dict[str, Path], settings: dict[str, str]):
+        environment = {f"PINLEDGER_{name.upper()}": value for name, value in settings.items()} | {
+            "CREDENTIALS_DIRECTORY": str(credentials(unit, tree, files, home / f"{unit}-credentials"))
+        }
+        super().__init__(home / f"{unit}.log", command_of(unit, tree)[1:], port, environment)
+        self.api = API(port, None)
+
+
+def test_the_command_of_the_server_s_unit_serves(own_server, tree, tmp_path):
+    database = Database.make(own_server, "packaged")
+    state = ["--state-directory", str(tmp_path / "state")]
+    token = database.bootstrap("--kek-file", str(database.key), *state)
+    port = free_port()
+    unit = Unit(
+        "pinledger.service", tree, tmp_path, port, {"kek_file": database.key},
+        {"database": database.connection_string, "listen": f"127.0.0.1:{port}", "admin_listen": f"127.0.0.1:{free_port()}",
+         "metrics_listen": f"127.0.0.1:{free_port()}", "state_directory": state[1]},
+    )  # fmt: skip
+    unit.spawn()
+    unit.wait_until(lambda: unit.api.get("/readyz?for=writes").status == 200)
+    operators = API(int(unit.environment["PINLEDGER_ADMIN_LISTEN"].split(":")[1]), token)
+    operators.make_app("com.example.packaged")
+    eventually(lambda: unit.api.document("com.example.packaged").status == 200, "the document")
+    unit.stop()
+    # And that of the nightly check, twice: the second one has an earlier report.
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    place = credentials("pinledger-fsck.service", tree, {"kek_file": database.key}, tmp_path / "fsck-credentials")
+    environment = os.environ | {"CREDENTIALS_DIRECTORY": str(place), "PINLEDGER_DATABASE": database.connection_string}
+    for _ in range(2):
+        run(*command_of("pinledger-fsck.service", tree), cwd=reports, env=environment)
+        assert json.loads((reports / "report.json").read_text())["status"] == "clean"
+
+
+def test_the_command_of_the_edge_s_unit_serves(tree, tmp_path):
+    site = Site(tmp_path)
+    try:
+        port = free_port()
+        unit = Unit(
+            "pinledger-edge.service", tree, tmp_path, port, {"upstream_token_file": secret(tmp_path / "reader", site.reader.token)},
+            {"upstream": f"http://127.0.0.1:{site.server.port}", "trusted_keys": str(site.keys), "listen": f"127.0.0.1:{port}",
+             "metrics_listen": f"127.0.0.1:{free_port()}", "state_directory": str(tmp_path / "edge-state")},
+        )  # fmt: skip
+        unit.spawn()
+        unit.wait_until(lambda: unit.api.get("/readyz").status == 200)
+        app = "com.example.edge.one"
+        assert unit.api.document(app).body == site.server.api.document(app).body
+        unit.stop()
+    finally:
+        site.close()
+
+
+def test_the_settings_of_the_package_can_be_used(tree):
+    run(tree / "usr/bin/pinledger", "config", "check", "--config", tree / "etc/pinledger/pinledger.yaml")
