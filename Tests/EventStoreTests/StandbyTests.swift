@@ -133,7 +133,11 @@ struct StandbyTests {
         }
     }
 
-    @Test func `a node that requires a standby takes in nothing that no standby has`() async throws {
+    /// A node that prefers standbys reads from the primary where none answers.
+    @Test(arguments: [PostgresConfiguration.PreferredServer.readWrite, .preferStandby])
+    func `a node that requires a standby takes in nothing that no standby has`(
+        preferring server: PostgresConfiguration.PreferredServer
+    ) async throws {
         let log = LogRecorder()
         try await TestCluster.run { cluster in
             let database = try await cluster.database()
@@ -143,6 +147,7 @@ struct StandbyTests {
                 $0.statementTimeout = .milliseconds(600)
                 $0.answerGrace = .milliseconds(200)
                 $0.requiresSynchronousStandby = true
+                $0.preferredServer = server
             }
             let app = try Sample.app()
             let (create, change) = (try Sample.create(app), try Sample.rename(app, "perhaps here alone", key: "k"))

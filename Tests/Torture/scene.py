@@ -22,7 +22,7 @@ class Scene:
         self.node = self.add_node()
         # The second one finds the primary through haproxy.
         through_haproxy = self.add_node(int(self.machines.config["cluster"]["haproxy_primary_port"]))
-        reader = stage.node(self.ledger, is_reader=True)
+        reader = stage.node(self.ledger, *self._options, is_reader=True)
         self.nodes = [self.node, through_haproxy, reader]
         self.apps = stage.apps(self.node, APPS)
         for each in self.nodes:

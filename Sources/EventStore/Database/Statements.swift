@@ -13,14 +13,19 @@ enum Statements {
     static let announce: PreparedStatement = "SELECT pg_notify('pinledger_position', $1)"
     static let lockHead: PreparedStatement = "SELECT next_position, frontier, last_time, mac FROM pinledger.lock_head()"
     /// A transaction of its own whose commit waits for a synchronous standby as any other does, and which locks nothing: once
-    /// it is confirmed, a standby has every commit that was seen before. False where commits wait for no standby.
+    /// it is confirmed, a standby has every commit that was seen before. False where commits wait for no standby, and on a standby.
     static let confirm = """
-        SELECT CASE WHEN (\(PostgresConfiguration.commitsWait))
+        SELECT CASE WHEN NOT pg_is_in_recovery() AND (\(PostgresConfiguration.commitsWait))
             THEN pg_logical_emit_message(true, 'pinledger', '') IS NOT NULL ELSE false END
         """
     /// MUST NOT be prepared: a plan made while the table was small would read all its old versions.
     static let head = """
         SELECT next_position, frontier, last_time, mac FROM pinledger.head ORDER BY position_block DESC LIMIT 1
+        """
+    /// The same, and whether the server is a standby. MUST NOT be prepared either.
+    static let headAndServer = """
+        SELECT next_position, frontier, last_time, mac, pg_is_in_recovery()
+        FROM pinledger.head ORDER BY position_block DESC LIMIT 1
         """
     static let authenticateHead: PreparedStatement = "SELECT pinledger.authenticate_head($1, $2, $3)"
     static let rehearseAppend: PreparedStatement = "SELECT pinledger.rehearse_append()"

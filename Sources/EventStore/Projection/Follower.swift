@@ -40,7 +40,7 @@ package struct Follower: Sendable {
         self.pageSize = pageSize
         self.bulkSize = bulkSize
         let configuration = pool.configuration
-        self.confirms = configuration.requiresSynchronousStandby && configuration.preferredServer != .preferStandby
+        self.confirms = configuration.requiresSynchronousStandby
         self.patience = min(.seconds(2), (configuration.statementTimeout ?? .seconds(30)) / 2)
     }
 
@@ -111,7 +111,7 @@ package struct Follower: Sendable {
     ///     was cancelled is visible on the primary, and lost with it.
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
     package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws {
-        let end = try await self.reader.end()
+        let (end, isStandby) = try await self.reader.endAndServer()
         let head = isTrusting ? end.head : try self.ledger.authenticated(end)
         let known = self.ledger.endSeen
         if head.position < known {
@@ -124,7 +124,8 @@ package struct Follower: Sendable {
             }
             return
         }
-        if confirms, self.ledger.position < head.position { try await self.confirm() }
+        // What a standby shows, a standby has. A node that prefers standbys reads from the primary where none answers.
+        if confirms, !isStandby, self.ledger.position < head.position { try await self.confirm() }
         guard try await self.isSigned(head) else {
             if let signed = try await self.lastSignedEnd() { try await self.take(signed) }
             return

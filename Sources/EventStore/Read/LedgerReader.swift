@@ -92,6 +92,12 @@ package struct LedgerReader: Sendable {
         try StoredEnd(try await self.pool.read(Statements.head))
     }
 
+    /// Where the ledger ends now, with its MAC, and whether the server that says so is a standby.
+    func endAndServer() async throws -> (end: StoredEnd, isStandby: Bool) {
+        let rows = try await self.pool.read(Statements.headAndServer)
+        return (try StoredEnd(rows), try rows.only.bool(4))
+    }
+
     /// Where the ledger ends now, with its MAC, on a connection.
     package static func end(on connection: isolated PostgresConnection) throws -> StoredEnd {
         try StoredEnd(try connection.query(Statements.head))

@@ -86,7 +86,7 @@ struct NodeOptions: ParsableArguments {
 
     @Flag(
         help:
-            "Record changes only while the database has commits wait for a synchronous standby. [env: PINLEDGER_REQUIRE_SYNCHRONOUS=1]"
+            "Record changes only while the database has commits wait for a synchronous standby, and take in from a primary only what such a standby has. [env: PINLEDGER_REQUIRE_SYNCHRONOUS=1]"
     )
     var requireSynchronous = false
 
