@@ -30,7 +30,7 @@ package struct EdgeMemory: Sendable {
     ///
     /// - Throws: ``Unusable`` for a file that is there and cannot be read: an edge that took it for none would forget how far it has come.
     package func load() async throws(Unusable) {
-        let kept: KeptDocuments
+        let kept: [KeptDocuments.Lines]
         do throws(PrivateFile.Failure) { kept = try await self.file.readAll() } catch {
             let (message, advice) = error.text("the documents", self.file.path)
             throw Unusable(description: message, advice: advice)

@@ -332,7 +332,8 @@ def test_reports_that_were_acknowledged_are_passed_on_before_an_edge_ends(site, 
     for number in range(30):
         assert kept.api.request("POST", path, b'{"number":%d}' % number, token=None).status == 202
     kept.stop()
-    assert len(liar.reports) == 30
+    # One that was under way may be sent once more: the server counts it once.
+    assert {body for _, _, body in liar.reports} == {b'{"number":%d}' % number for number in range(30)}
 
 
 # MARK: Edges behind edges

@@ -11,8 +11,8 @@ package final class DocumentTable: Sendable {
         var documents: [String: PublishedDocument] = [:]
         /// Whether the stored documents were read.
         var isAdopted = false
-        /// Read, and not verified yet: the first one counts that may be served.
-        var unchecked: [String: [DocumentStore.Stored]] = [:]
+        /// Kept or stored, and not verified yet: the first one counts that may be served.
+        var unchecked: [String: Unchecked] = [:]
         /// How often stored documents were taken in.
         var adoptions = 0
         /// Whether a verified document was ever in place.
@@ -43,6 +43,21 @@ package final class DocumentTable: Sendable {
         }
     }
 
+    /// The documents of an app that are still to be verified.
+    private enum Unchecked {
+        /// Read from the database, in the order in which they are tried.
+        case stored([DocumentStore.Stored])
+        /// Kept by an edge, and not even parsed.
+        case kept(KeptDocuments.Lines)
+
+        var documents: [DocumentStore.Stored] {
+            switch self {
+            case .stored(let documents): documents
+            case .kept(let lines): lines.newestFirst
+            }
+        }
+    }
+
     private let content = Mutex(Content())
     private let changes = Atomic<UInt64>(0)
     private let observers = Mutex<[@Sendable (String) -> Void]>([])
@@ -70,7 +85,7 @@ package final class DocumentTable: Sendable {
         // Outside the lock. Two callers at once judge the same, and neither finds it missing meanwhile.
         var sound: [PublishedDocument] = []
         var refused: [DocumentStore.Signed] = []
-        for stored in unchecked where sound.isEmpty {
+        for stored in unchecked.documents where sound.isEmpty {
             switch judge(stored) {
             case .serve: sound.append(stored.document.published)
             case .wait: break
@@ -94,7 +109,7 @@ package final class DocumentTable: Sendable {
             let stored = (version, issuedAt)
             if let rejected = content.rejected[app.text], rejected == stored { return false }
             if let held = content.documents[app.text], stored <= (held.version, held.issuedAt) { return false }
-            let unchecked = content.unchecked[app.text] ?? []
+            let unchecked = content.unchecked[app.text]?.documents ?? []
             return !unchecked.contains { stored <= ($0.document.version, $0.document.issuedAt) }
         }
     }
@@ -202,8 +217,8 @@ package final class DocumentTable: Sendable {
             }
             (content.documents, content.rejected) = ([:], [:])
             content.unchecked = Dictionary(grouping: stored.reversed()) { $0.document.app.text }.mapValues { several in
-                guard several.count > 1 else { return several }
-                return several.sorted { one, other in
+                guard several.count > 1 else { return .stored(several) }
+                let sorted = several.sorted { one, other in
                     let (first, second) = (one.document, other.document)
                     let follow = (
                         content.mayFollow(first.remembered, of: first.app),
@@ -212,21 +227,22 @@ package final class DocumentTable: Sendable {
                     guard follow.0 == follow.1 else { return follow.0 }
                     return (first.version, first.issuedAt) > (second.version, second.issuedAt)
                 }
+                return .stored(sorted)
             }
             self.changes.wrappingAdd(1, ordering: .releasing)
             return position
         }
     }
 
-    /// Takes in the documents that an edge has kept, which are verified by `keys` when they are first looked up, or by
-    /// ``checkAll()``. The newest sound one of an app counts.
+    /// Takes in the documents that an edge has kept, which are parsed, and verified by `keys`, when they are first looked up, or by
+    /// ``checkAll()``: an edge serves the first of ten thousand at once. The newest sound one of an app counts.
     ///
     /// - Parameter onRefusal: Called with a document that is not, and with the reason.
     package func adopt(
-        _ kept: KeptDocuments, trusting keys: TrustedKeys,
+        _ kept: [KeptDocuments.Lines], trusting keys: TrustedKeys,
         onRefusal: @escaping @Sendable (PublishedDocument, TrustedKeys.Unverified) -> Void
     ) {
-        self.adopt(kept.stored) { stored in
+        self.adopt([]) { stored in
             do throws(TrustedKeys.Unverified) {
                 _ = try keys.verify(stored.document.body, of: stored.document.app)
                 return .serve
@@ -235,6 +251,10 @@ package final class DocumentTable: Sendable {
                 return .refuse("\(error)")
             }
         } onContradiction: { _, _ in
+        }
+        self.content.withLock { content in
+            for lines in kept { content.unchecked[lines.app] = .kept(lines) }
+            self.changes.wrappingAdd(1, ordering: .releasing)
         }
     }
 
@@ -261,7 +281,7 @@ package final class DocumentTable: Sendable {
         self.content.withLock { content in
             let behind = versions.filter { app, version in
                 let held = content.documents[app.text]?.version ?? 0
-                let unchecked = content.unchecked[app.text]?.map(\.document.version).max()
+                let unchecked = content.unchecked[app.text]?.documents.map(\.document.version).max()
                 return max(held, unchecked ?? 0) < version
             }
             for (app, version) in behind { content.floors[app.text] = version }

@@ -13,10 +13,46 @@ package struct KeptDocuments: Sendable {
         self.stored = stored
     }
 
-    /// The documents among `lines`, each a compact JWS. Their signatures are still to be verified, so that of an app all count: an
-    /// unsound one hides no other. Other lines are left out: the last one may be cut off.
-    init(lines: some Sequence<ArraySlice<UInt8>>) {
-        self.init(stored: lines.compactMap(Self.signed).map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })
+    /// The lines of a file that are about one app, as far as their first bytes tell: neither parsed nor verified.
+    package struct Lines: Sendable {
+        let app: String
+        fileprivate var lines: [ArraySlice<UInt8>]
+
+        /// The documents among them, the newest first. All of them count: an unsound one hides no other. Other lines are left out:
+        /// the last one may be cut off.
+        var newestFirst: [DocumentStore.Stored] {
+            self.lines.compactMap(KeptDocuments.signed).filter { $0.app.text == self.app }
+                .sorted { ($0.version, $0.issuedAt) > ($1.version, $1.issuedAt) }
+                .map { DocumentStore.Stored(document: $0, ledgerEnd: 0) }
+        }
+    }
+
+    /// The lines of a file, each a compact JWS, by app.
+    static func byApp(_ lines: some Sequence<ArraySlice<UInt8>>) -> [Lines] {
+        var found: [String: Lines] = [:]
+        for line in lines {
+            guard let app = Self.app(of: line) else { continue }
+            found[app, default: Lines(app: app, lines: [])].lines.append(line)
+        }
+        return Array(found.values)
+    }
+
+    /// Characters of a payload in which the app is looked for: `archived_at` alone may stand before it.
+    private static let head = 512
+
+    /// The app that a line is about, by the first bytes of its payload, or by the whole of it where they do not tell.
+    private static func app(of line: ArraySlice<UInt8>) -> String? {
+        let payload = line.drop { $0 != UInt8(ascii: ".") }.dropFirst()
+        let head = payload.prefix(Self.head).prefix { $0 != UInt8(ascii: ".") }
+        if let text = String(ascii: head.dropLast(head.count % 4)), let bytes = Base64URL.decode(text) {
+            let name = Array("\"aud\":\"".utf8)
+            let starts = bytes.indices.first { bytes[$0...].starts(with: name) }
+            if let starts {
+                let value = bytes[(starts + name.count)...]
+                if let end = value.firstIndex(of: UInt8(ascii: "\"")) { return String(ascii: value[..<end]) }
+            }
+        }
+        return Self.signed(line)?.app.text
     }
 
     /// The documents among `lines` that a node remembers having served. Among several of an app, the one that was signed last counts.
@@ -69,14 +105,14 @@ package struct KeptDocumentsFile: Sendable {
         } ?? .none
     }
 
-    /// All documents of the file, for a node that remembers by them alone; none where there is no file.
-    package func readAll() async throws(PrivateFile.Failure) -> KeptDocuments {
+    /// All lines of the file, for a node that remembers by them alone; none where there is no file.
+    package func readAll() async throws(PrivateFile.Failure) -> [KeptDocuments.Lines] {
         let path = self.path
-        let read = await DetachedThread.run { () -> Result<KeptDocuments, PrivateFile.Failure> in
-            guard PrivateFile.exists(path) else { return .success(.none) }
+        let read = await DetachedThread.run { () -> Result<[KeptDocuments.Lines], PrivateFile.Failure> in
+            guard PrivateFile.exists(path) else { return .success([]) }
             do throws(PrivateFile.Failure) {
                 let bytes = try PrivateFile.read(path, atMost: Self.readLimit)
-                return .success(KeptDocuments(lines: bytes.split(separator: UInt8(ascii: "\n"))))
+                return .success(KeptDocuments.byApp(bytes.split(separator: UInt8(ascii: "\n"))))
             } catch { return .failure(error) }
         }
         guard let read else { throw .unreadable(reason: "the system has no thread to give") }
