@@ -169,13 +169,14 @@ struct StandbyTests {
                         try await Task.sleep(for: .milliseconds(500))
                         #expect(try await Self.waiting(database).count <= 2)
                     }
-                    #expect(node.ledger.position == 0)
+                    // The first event may be in: the server is told of the standby a moment later than its sessions.
+                    #expect(node.ledger.position < 2)
                     #expect(node.ledger.fault == nil)
                     #expect(node.ledger.database.writeFailure == nil)
                     // Where commits wait for no standby, their success says nothing.
                     try await Self.await(nil, database)
                     try await Task.sleep(for: .seconds(2))
-                    #expect(node.ledger.position == 0)
+                    #expect(node.ledger.position < 2)
                     // A standby that writes down the log and applies none of it will do.
                     try await cluster.receiveLog(as: "nobody")
                     try await Self.await("nobody", database)
