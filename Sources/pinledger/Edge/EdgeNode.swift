@@ -19,9 +19,8 @@ struct EdgeNode {
     init(configuration: EdgeConfiguration) {
         self.configuration = configuration
         let level = SharedLogLevel(configuration.logLevel)
-        let form = configuration.logFormat
         self.logger = Logger(label: "pinledger") { [lines] in
-            RepeatedLines(form.handler(label: $0), held: lines, level: level)
+            RepeatedLines(configuration.logFormat.handler(label: $0), held: lines, level: level)
         }
     }
 

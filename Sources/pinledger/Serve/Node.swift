@@ -31,9 +31,8 @@ struct Node {
         let level = SharedLogLevel(configuration.logLevel)
         self.logLevel = level
         self.trustedProxies = TrustedProxies(configuration.telemetry.trustedProxies)
-        let form = configuration.logFormat
         self.logger = Logger(label: "pinledger") { [lines] in
-            RepeatedLines(form.handler(label: $0), held: lines, level: level)
+            RepeatedLines(configuration.logFormat.handler(label: $0), held: lines, level: level)
         }
     }
 
