@@ -9,7 +9,7 @@ struct Main {
         // A peer or reader that goes away is an error of the write, not the end of a server.
         signal(SIGPIPE, SIG_IGN)
         do {
-            var command = try Pinledger.parseAsRoot()
+            var command = try Pinledger.parseAsRoot(KeyIDArgument.marking(Array(CommandLine.arguments.dropFirst())))
             if type(of: command) is any HoldsKeys.Type { ProcessProtection.apply() }
             VisibleSecrets.warn()
             if var command = command as? any AsyncParsableCommand {

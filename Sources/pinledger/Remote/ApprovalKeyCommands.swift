@@ -48,12 +48,12 @@ struct ApprovalKeyCommands: AsyncParsableCommand {
             discussion:
                 "pinledger access approval-key remove prn_4kQ9sXb2Lw8ZtR7c 2ybXELQeodz937aPp7e0QYFAsc8mm4_twQhDKLlP5NI")
         @Argument(help: "The person's id (prn_…).") var id: String
-        @Argument(help: "The key's id.") var kid: String
+        @Argument(help: "The key's id.") var kid: KeyIDArgument
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let path = "\(ApprovalKeyCommands.path(self.id))/\(APIClient.escaped(self.kid))"
+            let path = "\(ApprovalKeyCommands.path(self.id))/\(APIClient.escaped(self.kid.text))"
             try await self.remote.change("DELETE", path, self.change)
         }
     }

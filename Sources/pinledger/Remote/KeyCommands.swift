@@ -52,12 +52,12 @@ struct KeyCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Activate an announced key: it signs from now on.",
             discussion: "pinledger key activate 8Jx1V0mYwq3tQ5sE")
-        @Argument(help: "The key's id (kid).") var kid: String
+        @Argument(help: "The key's id (kid).") var kid: KeyIDArgument
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let path = "/v1/keys/\(APIClient.escaped(self.kid))/activate"
+            let path = "/v1/keys/\(APIClient.escaped(self.kid.text))/activate"
             try await self.remote.change("POST", path, self.change)
         }
     }
@@ -66,12 +66,12 @@ struct KeyCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Retire a key: remove it from the JWKS and erase its private half.",
             discussion: "pinledger key retire 8Jx1V0mYwq3tQ5sE")
-        @Argument(help: "The key's id (kid).") var kid: String
+        @Argument(help: "The key's id (kid).") var kid: KeyIDArgument
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let path = "/v1/keys/\(APIClient.escaped(self.kid))/retire"
+            let path = "/v1/keys/\(APIClient.escaped(self.kid.text))/retire"
             try await self.remote.change("POST", path, self.change)
         }
     }

@@ -252,13 +252,13 @@ struct LogCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "Retire a key: it signs no more checkpoints, and its private half is erased.",
                 discussion: "pinledger log key retire 8Jx1V0mYwq3tQ5sE")
-            @Argument(help: "The key's id (kid).") var kid: String
+            @Argument(help: "The key's id (kid).") var kid: KeyIDArgument
             @OptionGroup var change: ChangeOptions
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
                 try await self.remote.change(
-                    "POST", "/v1/log/keys/\(APIClient.escaped(self.kid))/retire", self.change)
+                    "POST", "/v1/log/keys/\(APIClient.escaped(self.kid.text))/retire", self.change)
             }
         }
     }
