@@ -7,6 +7,10 @@ static const unsigned char contract[] = {
 #embed "openapi.yaml"
 };
 
+static const unsigned char specs_schema[] = {
+#embed "specs.schema.json"
+};
+
 static const unsigned char concepts[] = {
 #embed "pages/concepts.md"
 };
@@ -49,6 +53,10 @@ static const unsigned char deployed_clients[] = {
 
 static const unsigned char imports[] = {
 #embed "pages/imports.md"
+};
+
+static const unsigned char declared_state[] = {
+#embed "pages/declared-state.md"
 };
 
 static const unsigned char deployment[] = {
@@ -139,6 +147,7 @@ static const struct handbook_text pages[] = {
     {"client-integration", client_integration, sizeof client_integration},
     {"deployed-clients", deployed_clients, sizeof deployed_clients},
     {"imports", imports, sizeof imports},
+    {"declared-state", declared_state, sizeof declared_state},
     {"deployment", deployment, sizeof deployment},
     {"edge", edge, sizeof edge},
     {"packages", packages, sizeof packages},
@@ -162,6 +171,10 @@ static const struct handbook_text pages[] = {
 
 struct handbook_text handbook_contract(void) {
     return (struct handbook_text){"openapi.yaml", contract, sizeof contract};
+}
+
+struct handbook_text handbook_specs_schema(void) {
+    return (struct handbook_text){"specs.schema.json", specs_schema, sizeof specs_schema};
 }
 
 size_t handbook_page_count(void) {

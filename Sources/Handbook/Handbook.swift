@@ -8,6 +8,9 @@ package enum Handbook {
     /// The contract: OpenAPI 3.1 in YAML.
     package static let contract: [UInt8] = unsafe Self.bytes(handbook_contract())
 
+    /// The JSON Schema (2020-12) of files with specs of apps, which `pinledger plan` takes.
+    package static let specsSchema: [UInt8] = unsafe Self.bytes(handbook_specs_schema())
+
     /// Every page of the handbook, in the order of reading.
     package static let pages: [HandbookPage] = (0..<handbook_page_count()).map { index in
         let text = unsafe handbook_page(index)

@@ -53,6 +53,7 @@ struct Routes: Sendable {
             + TelemetryRoutes(services: services).routes
             + ReactionRoutes(services: services).routes
             + HostRoutes(services: services).routes
+            + SpecRoutes(services: services).routes
             + ClientAdminRoutes(services: services).routes
             + CompatRoutes(services: services).routes
             + FirebaseRoutes(services: services).routes

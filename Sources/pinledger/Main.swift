@@ -58,7 +58,8 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Pins",
                 subcommands: [
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
-                    ImportCommand.self, RotationCommands.self, ChangeCommands.self, ProbeCommand.self,
+                    ImportCommand.self, PlanCommand.self, ApplyCommand.self, RotationCommands.self,
+                    ChangeCommands.self, ProbeCommand.self,
                     GuardRailCommands.self,
                     ExplainCommand.self, SimulateCommand.self,
                     AttentionCommand.self, CalendarCommands.self,
@@ -107,6 +108,8 @@ struct CommandFailure: Error {
     var message: String
     var advice: String?
     var status: ExitStatus
+    /// The type of the server's problem, such as `/problems/guard_rail`; nil where none is the cause.
+    var problem: String?
 
     init(_ message: String, advice: String? = nil, status: ExitStatus = .failure) {
         self.message = message

@@ -106,6 +106,16 @@ def ask(api: API, one, where: str, body=..., **headers):
     return examined(api.request(method.upper(), where, body, headers or None))
 
 
+def rehearsed(one) -> str:
+    """The query of an operation that makes an app of any name, so that it only says what it would make."""
+    return "?dry_run=true" if one[2]["operationId"] == "applyAppSpec" else ""
+
+
+def would_create(one, answer) -> bool:
+    """Whether it took the name for that of an app which does not exist."""
+    return bool(rehearsed(one)) and answer.status == 200 and answer.json["events"][0]["type"] == "AppCreated"
+
+
 # R1: identifiers that are one thing to a check, and another to a use
 
 
@@ -124,9 +134,11 @@ def test_another_spelling_of_an_app_is_no_app(admin, mine, one):
     before = admin.recorded()
     for app in (MINE, OTHERS):
         for variant in variants(app):
-            where = target(one[0], app=urllib.parse.quote(variant, safe=""))
+            where = target(one[0], app=urllib.parse.quote(variant, safe="")) + rehearsed(one)
             for api in (admin, mine):
                 answer = ask(api, one, where)
+                if would_create(one, answer):
+                    continue
                 # Wultra's interface says of what is not there that it is deleted. A body may be wrong before there is an app.
                 allowed = (200, 400, 404) if one[0].startswith("/compat/") else (400, 401, 404, 422)
                 assert answer.status in allowed, (where, answer)
@@ -262,8 +274,8 @@ def test_a_path_out_of_its_place_reaches_no_other_operation(admin, one):
     for name in re.findall(r"\{(\w+)\}", one[0]):
         for step in STEPS:
             for value in (step, f"{step}/{step}", f"x{step}", f"{step}%2f{MINE}"):
-                answer = ask(admin, one, target(one[0], **{name: value}))
-                assert answer.status in (400, 401, 403, 404, 405, 409, 422) or (
+                answer = ask(admin, one, target(one[0], **{name: value}) + rehearsed(one))
+                assert answer.status in (400, 401, 403, 404, 405, 409, 422) or would_create(one, answer) or (
                     # Deployed clients' servers answer so for what is not there.
                     one[0].startswith("/compat/") and answer.status in (200, 500)
                 ) or one[1] == "get" and answer.status == 200 and "{position}" not in one[0] and MINE not in answer.body.decode(), (value, answer)  # fmt: skip

@@ -206,7 +206,7 @@ SCENES = {
     "addPrincipal": lambda api: {}, "addApprovalKey": principal, "updatePrincipal": principal, "grantRole": principal,
     "setRole": lambda api: {"role": "release-manager"},
     "createApp": lambda api: {}, "addHost": lambda api: {"app": app(api)}, "importRemoteConfig": lambda api: {"app": app(api)},
-    "importFile": lambda api: {"app": app(api), "format": "android_nsc"},
+    "importFile": lambda api: {"app": app(api), "format": "android_nsc"}, "applyAppSpec": lambda api: {"app": app(api)},
     "setClient dynapins": lambda api: host(api) | {"client": "dynapins"},
     "setClient wultra": lambda api: host(api) | {"client": "wultra"},
     "setClientKey": client("wultra"), "verifyMueJamFingerprint": certificate,

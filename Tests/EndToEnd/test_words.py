@@ -166,7 +166,7 @@ COMMANDS = {
     "listCalendarFeeds": "calendar feed list", "createCalendarFeed": "calendar feed create",
     "revokeCalendarFeed": "calendar feed revoke", "getCalendar": "calendar show",
     "explain": "explain", "simulate": "simulate", "probe": "probe", "getExport": "export",
-    "importRemoteConfig": "import", "importFile": "import",
+    "importRemoteConfig": "import", "importFile": "import", "applyAppSpec": "apply",
 }  # fmt: skip
 
 # Operations that several commands share, whose command is named after one thing that they do, or that only browsers need.

@@ -14,6 +14,9 @@ struct handbook_text {
 /// The contract: openapi.yaml.
 struct handbook_text handbook_contract(void);
 
+/// The JSON Schema of files with specs of apps: specs.schema.json.
+struct handbook_text handbook_specs_schema(void);
+
 /// How many pages the handbook has.
 size_t handbook_page_count(void);
 

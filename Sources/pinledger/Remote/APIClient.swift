@@ -68,7 +68,10 @@ struct APIClient {
                 case 503: .unreachable
                 default: .failure
                 }
-            throw CommandFailure(lines.joined(separator: "\n"), advice: problem?["advice"]?.stringValue, status: status)
+            var failure = CommandFailure(
+                lines.joined(separator: "\n"), advice: problem?["advice"]?.stringValue, status: status)
+            failure.problem = problem?["type"]?.stringValue
+            throw failure
         }
     }
 

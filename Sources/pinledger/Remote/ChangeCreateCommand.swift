@@ -1,7 +1,5 @@
 import ArgumentParser
-import Foundation
 import PinWire
-import Yams
 
 extension ChangeCommands {
     /// One change made of several operations of the API.
@@ -27,55 +25,22 @@ extension ChangeCommands {
         func run() async throws {
             let file = try OperationFile(path: self.from)
             try await self.remote.withClient { client in
-                let id = try await self.gather(file, client)
-                if !self.draft {
-                    do {
-                        _ = try await client.change("POST", ChangeCommands.path(id, "propose"), [:], .none)
-                    } catch let failure as CommandFailure {
-                        throw Self.failure(failure, leaving: id, "the change is gathered, and not proposed")
-                    }
+                let draft = try await DraftedChange.gather(Array(file.operations.enumerated()), client) { each, draft in
+                    let (place, operation) = each
+                    var options = ChangeOptions.none
+                    options.reason = file.reason
+                    options.force = file.isForced
+                    options.addTo = draft
+                    options.notBefore = place == 0 ? self.notBefore : nil
+                    return DraftedChange.Part(
+                        name: "operation \(place + 1) (\(operation.method) \(operation.path))",
+                        method: operation.method, path: operation.path, body: operation.body, options: options)
                 }
-                let change = try await client.get(ChangeCommands.path(id))
+                if !self.draft { try await draft.propose(client) }
+                let change = try await client.get(ChangeCommands.path(draft.id))
                 guard self.remote.output == .table else { return Console.print(change.canonicalText) }
                 ChangeText.print(change)
             }
-        }
-
-        /// Adds each operation to one draft, whose id it returns. A draft of which a part is missing is withdrawn.
-        private func gather(_ file: OperationFile, _ client: APIClient) async throws -> String {
-            var id: String?
-            for (place, operation) in file.operations.enumerated() {
-                var options = ChangeOptions.none
-                options.reason = file.reason
-                options.force = file.isForced
-                options.addTo = id ?? "draft"
-                options.notBefore = id == nil ? self.notBefore : nil
-                do {
-                    let answer = try await client.change(operation.method, operation.path, operation.body, options)
-                    id = answer["change_id"]?.stringValue ?? id
-                } catch let failure as CommandFailure {
-                    let place = "operation \(place + 1) (\(operation.method) \(operation.path))"
-                    guard let id else {
-                        throw CommandFailure(
-                            "\(place): \(failure.message)", advice: failure.advice, status: failure.status)
-                    }
-                    do {
-                        _ = try await client.change("POST", ChangeCommands.path(id, "withdraw"), [:], .none)
-                    } catch { throw Self.failure(failure, leaving: id, place) }
-                    throw CommandFailure(
-                        "\(place): \(failure.message)", advice: failure.advice, status: failure.status)
-                }
-            }
-            guard let id else { throw CommandFailure("the server did not name the change") }
-            return id
-        }
-
-        private static func failure(_ failure: CommandFailure, leaving id: String, _ place: String) -> CommandFailure {
-            CommandFailure(
-                "\(place): \(failure.message)",
-                advice:
-                    "The draft \(id) is left: look at it with `pinledger change show \(id)`, propose it, or withdraw it.",
-                status: failure.status)
         }
     }
 }
@@ -92,45 +57,16 @@ struct OperationFile {
     let isForced: Bool
     let operations: [Operation]
 
-    private static let byteLimit = 1_048_576
-    /// The most values, those that aliases repeat included.
-    private static let valueLimit = 100_000
-
     /// - Parameter path: `-` for standard input.
     init(path: String) throws {
-        let handle: FileHandle
-        if path == "-" {
-            handle = .standardInput
-        } else {
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw CommandFailure("\(path) cannot be read", status: .usage)
+        let file = try YAMLFile(path: path)
+        (self.reason, self.isForced, self.operations) = try file.read { (m) throws(JSONDefect) in
+            var operations: [Operation] = []
+            for field in try m.required("operations").elements(atMost: 50) {
+                operations.append(try Self.operation(field))
             }
-            handle = opened
+            return (try m.required("reason").string(), try m.optional("force")?.bool() ?? false, operations)
         }
-        var data = Data()
-        while data.count <= Self.byteLimit, let more = try handle.read(upToCount: 65_536), !more.isEmpty {
-            data += more
-        }
-        guard data.count <= Self.byteLimit, let text = String(streamSafe: [UInt8](data)) else {
-            throw CommandFailure("\(path) is not text of at most 1 MiB", status: .usage)
-        }
-        let node: Yams.Node?
-        do { node = try Yams.compose(yaml: text) } catch {
-            throw CommandFailure("\(path) is neither YAML nor JSON: \(error)", status: .usage)
-        }
-        var count = 0
-        guard let node, let json = Self.json(of: node, &count) else {
-            throw CommandFailure("\(path) holds no values, or more than \(Self.valueLimit)", status: .usage)
-        }
-        do {
-            (self.reason, self.isForced, self.operations) = try JSONField(json).object { (m) throws(JSONDefect) in
-                var operations: [Operation] = []
-                for field in try m.required("operations").elements(atMost: 50) {
-                    operations.append(try Self.operation(field))
-                }
-                return (try m.required("reason").string(), try m.optional("force")?.bool() ?? false, operations)
-            }
-        } catch { throw CommandFailure("\(path): \(error)", status: .usage) }
         guard !self.operations.isEmpty else { throw CommandFailure("\(path) has no operations", status: .usage) }
     }
 
@@ -153,38 +89,6 @@ struct OperationFile {
                 body = members
             }
             return Operation(method: name, path: text, body: body)
-        }
-    }
-
-    /// A value of YAML by the rules of its JSON schema (YAML 1.2.2, section 10.2): `off` and `no` are texts. Nil where there are too
-    /// many values.
-    private static func json(of node: Yams.Node, _ count: inout Int) -> JSON? {
-        count += 1
-        guard count <= Self.valueLimit else { return nil }
-        switch node {
-        case .scalar(let scalar):
-            guard scalar.style == .plain else { return .string(scalar.string) }
-            switch scalar.string {
-            case "true": return true
-            case "false": return false
-            case "null", "~", "": return .null
-            case let text: return Int64(text).map { .integer($0) } ?? .string(text)
-            }
-        case .sequence(let sequence):
-            var list: [JSON] = []
-            for element in sequence {
-                guard let value = Self.json(of: element, &count) else { return nil }
-                list.append(value)
-            }
-            return .array(list)
-        case .mapping(let mapping):
-            var members: [String: JSON] = [:]
-            for (key, element) in mapping {
-                guard let name = key.string, let value = Self.json(of: element, &count) else { return nil }
-                members[name] = value
-            }
-            return .object(members)
-        case .alias: return nil
         }
     }
 }

@@ -5,18 +5,22 @@ import PinWire
 struct ExportCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Export a file with an app's pins to build into the app, or check such a file.",
+        abstract:
+            "Export a file with an app's pins to build into the app, or check such a file; or export specs of apps.",
         discussion: """
             pinledger export android_nsc com.example.shop --output app/src/main/res/xml/network_security_config.xml
             pinledger export okhttp com.example.shop --check src/main/kotlin/PinledgerCertificatePinner.kt
+            pinledger export yaml --output pins/
 
             Notes on what the format cannot express go to standard error. --check writes nothing: the exit code is 0 \
-            if the file is up to date, 1 if it differs, and another one if the check failed.
+            if the file is up to date, 1 if it differs, and another one if the check failed. yaml is no file to build in, but \
+            the spec that `pinledger plan` and `pinledger apply` take: of all apps unless one is named, and into a file \
+            for each if --output is a directory.
             """
     )
 
     @Argument(help: "The file's format.") var format: ExportName
-    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The app's id. Default, for yaml only: all apps.") var app: String?
     @Option(
         name: [.short, .long],
         help: ArgumentHelp("Where to write the file. Default: standard output.", valueName: "file"))
@@ -32,6 +36,15 @@ struct ExportCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "wultra_static cannot be checked: its signatures differ each time",
                 status: .usage)
+        }
+        let isSpec = self.format.name == ExportName.yaml
+        guard self.app != nil || isSpec else {
+            throw CommandFailure("the app is missing: name the app to export", status: .usage)
+        }
+        if isSpec, let output, Self.isDirectory(output) {
+            return try await self.place.withClient { client in
+                try await SpecExport.write(self.app, into: output, client)
+            }
         }
         // Read first: a missing file needs no server.
         let present = try self.check.map { path in
@@ -49,11 +62,20 @@ struct ExportCommand: AsyncParsableCommand {
         }
     }
 
+    private static func isDirectory(_ path: String) -> Bool {
+        var isDirectory = ObjCBool(false)
+        return path.hasSuffix("/")
+            || FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory.boolValue
+    }
+
     /// The file and the notes on it.
     private func fetch() async throws -> (bytes: [UInt8], notes: JSON) {
         do {
             return try await self.place.withClient { client in
-                let path = "/v1/apps/\(APIClient.escaped(self.app))/export/\(APIClient.escaped(self.format.name))"
+                if self.format.name == ExportName.yaml {
+                    return (Array(try await SpecExport.text(of: self.app, client).utf8), [:])
+                }
+                let path = "/v1/apps/\(APIClient.escaped(self.app ?? ""))/export/\(APIClient.escaped(self.format.name))"
                 let answer = try await client.send("GET", path)
                 try answer.check()
                 return (answer.body, try await client.get("\(path)?notes=true"))
@@ -77,8 +99,9 @@ struct ExportCommand: AsyncParsableCommand {
         if place < old.count { Console.print("-\(old[place])") }
         if place < new.count { Console.print("+\(new[place])") }
         Console.error(
-            "\(path) is out of date. Export it again: pinledger export \(self.format.name) \(self.app) "
-                + "--output \(path)")
+            "\(path) is out of date. Export it again: "
+                + (["pinledger export", self.format.name] + (self.app.map { [$0] } ?? [])).joined(separator: " ")
+                + " --output \(path)")
         throw ExitCode(ExitStatus.failure.rawValue)
     }
 

@@ -59,7 +59,9 @@ extension FormatName {
 
 /// A format that files are exported in.
 struct ExportName: FormatName {
-    static let names = ExportFormat.allCases.map(\.rawValue) + [Self.wultraStatic]
+    static let names = ExportFormat.allCases.map(\.rawValue) + [Self.wultraStatic, Self.yaml]
+    /// Specs, which `pinledger apply` takes.
+    static let yaml = "yaml"
     /// Signed again each time, so that no two files are equal.
     static let wultraStatic = "wultra_static"
 

@@ -153,7 +153,7 @@ struct HostRoutes: Sendable {
         return try await self.change(command, of: change, in: exchange)
     }
 
-    private static func newPins(
+    static func newPins(
         _ field: JSONField?, _ uploads: inout Uploads
     ) throws(JSONDefect) -> [AppCommand.NewPin] {
         guard let field else { return [] }
@@ -167,7 +167,7 @@ struct HostRoutes: Sendable {
 
 extension Endpoint {
     /// Reads the services to probe.
-    fileprivate static func list(_ field: JSONField) throws(JSONDefect) -> [Endpoint] {
+    static func list(_ field: JSONField) throws(JSONDefect) -> [Endpoint] {
         var endpoints: [Endpoint] = []
         for element in try field.elements(atMost: Host.endpointLimit) {
             let endpoint = try element.parse(Endpoint.requested)

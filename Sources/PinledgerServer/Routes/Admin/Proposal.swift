@@ -150,7 +150,7 @@ extension CommandExecutor {
         let state = result.after ?? self.services.ledger.view.state
         // The text of a new token is shown once, and what an import makes of its file belongs to the proposal; everything else
         // that handlers add is about what was carried out.
-        var members = more.filter { ["token", "token_id", "plan", "findings"].contains($0.key) }
+        var members = more.filter { ["token", "token_id", "plan", "findings", "remainder"].contains($0.key) }
         members["dry_run"] = .bool(result.isDryRun)
         members["position"] = .integer(result.recorded.position)
         members["change_id"] = result.changeID.map { .string($0) }

@@ -1,0 +1,72 @@
+"""The JSON Schema of files with specs of apps, made from the contract: openapi/specs.schema.json."""
+
+import copy
+import json
+from pathlib import Path
+
+from contract import CONTRACT
+
+SCHEMAS = CONTRACT["components"]["schemas"]
+
+
+def schema() -> dict:
+    """A file has the specs that requests have, with the app's id in each, and pins may name files with their keys."""
+    app = copy.deepcopy(SCHEMAS["GivenAppSpec"])
+    for name in ("reason", "force"):
+        del app["properties"][name]
+    app["required"] = ["app"]
+    app["description"] = "What an app is to be. Members that are left out stay as they are, unless the plan prunes."
+    app["properties"] = {"app": {"$ref": "#/components/schemas/AppID", "description": "The app's id."}} | app["properties"]
+    whole = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Pinledger: specs of apps",
+        "description": "What `pinledger plan` and `pinledger apply` take.",
+        "type": "object",
+        "required": ["apps"],
+        "properties": {"apps": {"description": "The apps, each once.", "type": "array", "items": {"$ref": "#/$defs/App"}}},
+        "additionalProperties": False,
+    }
+    definitions: dict[str, dict] = {}
+    definitions["App"] = with_definitions(app, definitions)
+    whole["$defs"] = dict(sorted(definitions.items()))
+    return whole
+
+
+def with_definitions(value, definitions: dict):
+    """The same schema with references to `$defs`, which is filled with all that it refers to."""
+    if isinstance(value, list):
+        return [with_definitions(each, definitions) for each in value]
+    if not isinstance(value, dict):
+        return value
+    result = {}
+    for key, each in value.items():
+        if key in ("example", "examples"):
+            continue
+        if key == "$ref":
+            name = each.rsplit("/", 1)[1]
+            if name not in definitions:
+                definitions[name] = {}
+                definitions[name] = with_definitions(pin_with_file() if name == "NewPin" else SCHEMAS[name], definitions)
+            result[key] = f"#/$defs/{name}"
+        else:
+            result[key] = with_definitions(each, definitions)
+    return result
+
+
+def pin_with_file() -> dict:
+    pin = copy.deepcopy(SCHEMAS["NewPin"])
+    pin["description"] = "A pin, or the key that it is of."
+    pin["properties"]["file"] = {
+        "description": "A file with a certificate, a signing request or a public key, relative to this file.",
+        "type": "string",
+    }
+    pin["oneOf"].append({"required": ["file"]})
+    return pin
+
+
+def text() -> str:
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parents[2] / "openapi/specs.schema.json").write_text(text())

@@ -1,0 +1,244 @@
+"""Declared state over the API: specs make apps what they say, once, by those who may, and leave alone what others are working on."""
+
+import json
+from pathlib import Path
+
+import pytest
+import specs_schema
+from jsonschema import Draft202012Validator
+from pinledger import API, Server, from_now, host_body, pin_hex, pin_of
+from specs import RandomSpecs, content
+from test_changes import Person
+
+HOST, OTHER = "api.example.com", "pay.example.com"
+
+
+def path(app: str, *query: str) -> str:
+    return f"/v1/apps/{app}/spec" + (f"?{'&'.join(query)}" if query else "")
+
+
+def spec(*hosts: dict, **members) -> dict:
+    return {"hosts": list(hosts)} | members
+
+
+def host(name: str = HOST, *, mode: str = "enforce", salt: str = "", **members) -> dict:
+    return host_body(name, mode=mode, salt=salt) | members
+
+
+def apply(api: API, app: str, body: dict, *query: str, status: int = 200) -> dict:
+    answer = api.request("PUT", path(app, *query), {"reason": "the repository"} | body)
+    assert answer.status == status, str(answer)
+    return answer.json
+
+
+def kinds(answer: dict) -> list[str]:
+    return [each["kind"] for each in answer["remainder"]]
+
+
+def types(answer: dict) -> list[str]:
+    return [event["type"] for event in answer["events"]]
+
+
+@pytest.fixture
+def app(api, request):
+    name = "com.example.specs." + "".join(c for c in request.node.name if c.isalnum())[:80].lower()
+    apply(api, name, spec(host()), status=201)
+    return name
+
+
+def test_a_spec_makes_an_app_and_then_changes_nothing(api):
+    name, body = "com.example.specs.new", spec(host(), display_name="Shop", version_gate={"minimum": "2.0"})
+    rehearsed = apply(api, name, body, "dry_run=true")
+    assert api.get(f"/v1/apps/{name}").status == 404
+    answer = api.request("PUT", path(name), body)
+    assert (answer.status, answer.headers["Location"]) == (201, f"/v1/apps/{name}")
+    assert types(answer.json) == types(rehearsed) and answer.json["remainder"] == []
+    assert [h["host"] for h in api.payload(name)["hosts"]] == [HOST]
+    again = apply(api, name, body)
+    assert (again["events"], again["remainder"]) == ([], [])
+    whole = api.get(path(name)).json
+    assert whole["display_name"] == "Shop" and len(whole["hosts"][0]["baseline"]["pins"]) == 2
+    assert apply(api, name, whole, "prune=true")["events"] == []
+
+
+def test_a_plan_that_no_longer_holds_is_refused(api, app):
+    body = spec(host(), display_name="Planned")
+    planned = apply(api, app, body, "dry_run=true")
+    api.must("PATCH", f"/v1/apps/{app}", {"display_name": "Planned"})
+    refused = apply(api, app, body, f"plan_hash={planned['plan_hash']}", status=409)
+    assert refused["type"] == "/problems/plan_stale"
+    planned = apply(api, app, spec(host(), display_name="Again"), "dry_run=true")
+    apply(api, app, spec(host(), display_name="Again"), f"plan_hash={planned['plan_hash']}")
+
+
+def test_a_repeated_request_is_answered_as_the_first(api):
+    name, body = "com.example.specs.repeated", spec(host(), reason="once")
+    first = api.request("PUT", path(name), body, headers={"Idempotency-Key": "spec-1"})
+    again = api.request("PUT", path(name), body, headers={"Idempotency-Key": "spec-1"})
+    assert (first.status, again.status) == (201, 201)
+    assert again.headers["Idempotency-Replayed"] == "true" and first.json["events"] == again.json["events"]
+    assert first.json["remainder"] == again.json["remainder"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "event"),
+    [
+        (spec(), "host", "HostRemoved"),
+        (spec(host() | {"baseline": {"source": "document", "mode": "enforce", "pins": host_body(HOST)["baseline"]["pins"][:2]}}),
+         "pin", "PinRetired"),
+        (spec(host(), host(OTHER)) | {"clients": []}, "client", "ClientRemoved"),
+        (spec(host()), "setting", "VersionGateSet"),
+        (spec(host()), "candidate", "CandidateDropped"),
+    ],
+    ids=["hosts", "pins", "clients", "settings", "candidates"],
+)  # fmt: skip
+def test_pruning_removes_what_lists_leave_out_and_nothing_else_does(api, app, body, kind, event):
+    third = {"pin": pin_of("third"), "role": "emergency"}
+    more = host()
+    more["baseline"]["pins"].append(third)
+    more["candidate"] = {"mode": "report_only", "pins": more["baseline"]["pins"]}
+    apply(api, app, spec(more, version_gate={"minimum": "1.0"}, clients=[{"client": "okhttp"}]))
+    before = api.payload(app)
+    kept = apply(api, app, body)
+    assert kind in kinds(kept) and event not in types(kept)
+    assert all(sentence["detail"].endswith(".") for sentence in kept["remainder"])
+    assert api.payload(app)["hosts"][0] == before["hosts"][0]
+    pruned = apply(api, app, body | {"force": True}, "prune=true")
+    assert event in types(pruned) and kind not in kinds(pruned)
+
+
+def test_a_list_that_is_left_out_is_not_pruned(api, app):
+    apply(api, app, {"clients": [{"client": "okhttp"}]})
+    answer = apply(api, app, {"display_name": "Just the name"}, "prune=true")
+    assert types(answer) == ["AppRenamed"] and kinds(answer) == ["host", "client"]
+    bare = {"host": HOST, "baseline": {"source": "document", "mode": "enforce"}}
+    assert kinds(apply(api, app, spec(bare), "prune=true")) == ["pin", "pin", "client"]
+
+
+def test_null_takes_a_setting_back(api, app):
+    apply(api, app, spec(host(candidate={"mode": "off"}, rollout={"basis_points": 5}, endpoints=["a.example.com:1"]),
+                         rollout={"basis_points": 9}, version_gate={"minimum": "1.0"}))  # fmt: skip
+    answer = apply(api, app, spec(host(candidate=None, rollout=None, endpoints=None), rollout=None, version_gate=None))
+    assert sorted(types(answer)) == ["AppRolloutSet", "CandidateDropped", "EndpointsSet", "VersionGateSet"]
+    assert answer["remainder"] == []
+
+
+def test_pins_of_a_rotation_under_way_stay(api, app):
+    new = pin_of("the next one")
+    api.must("POST", f"/v1/apps/{app}/rotations", {"hosts": [HOST], "next": {"pin": new}, "rotation": "r", "reason": "yearly"})
+    answer = apply(api, app, spec(host()), "prune=true")
+    assert (answer["events"], kinds(answer)) == ([], ["pin_in_rotation"])
+    assert apply(api, app, spec(), "prune=true")["events"] == []
+    assert new in [pin["pin"] for pin in api.get(path(app)).json["hosts"][0]["baseline"]["pins"]]
+
+
+def test_a_plan_has_the_say_over_its_share_and_a_rollback_over_all(api, app):
+    pins = host()["baseline"]["pins"]
+    wanted = host(candidate={"mode": "report_only", "pins": pins}, rollout={"basis_points": 100})
+    apply(api, app, spec(wanted))
+    place = f"/v1/apps/{app}/hosts/{HOST}/rollout"
+    api.must("PUT", f"{place}/plan", {"steps": [{"basis_points": 200, "for_seconds": 86400}, {"basis_points": 10_000, "for_seconds": 86400}]})
+    answer = apply(api, app, spec(wanted))
+    assert (answer["events"], kinds(answer)) == ([], ["planned_rollout"])
+    answer = apply(api, app, spec(host()), "prune=true")
+    assert (answer["events"], kinds(answer)) == ([], ["candidate_in_rollout", "planned_rollout"])
+    api.must("POST", f"{place}/roll-back", {"reason": "failures"})
+    answer = apply(api, app, spec(wanted))
+    assert (answer["events"], kinds(answer)) == ([], ["rolled_back_rollout"])
+    assert api.payload(app)["hosts"][0]["rollout"]["basis_points"] == 0
+
+
+def test_a_published_pin_or_baseline_cannot_be_taken_back(api, app):
+    pins = [pin | {"state": "staged"} for pin in host()["baseline"]["pins"]]
+    staged = {"host": HOST, "baseline": {"source": "document", "mode": "enforce", "pins": pins}}
+    answer = apply(api, app, spec(staged))
+    assert (answer["events"], kinds(answer)) == ([], ["published_pin", "published_pin"])
+    answer = apply(api, app, spec({"host": HOST, "baseline": {"source": "builtin"}}))
+    assert (answer["events"], kinds(answer)) == ([], ["published_baseline"])
+
+
+def test_a_revoked_pin_never_comes_back_by_a_spec(api, app):
+    body = host()
+    body["baseline"]["pins"].append({"pin": pin_of("spare"), "role": "emergency"})
+    apply(api, app, spec(body))
+    api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}/pins/{pin_hex(pin_of('spare'))}", {"state": "revoked", "reason": "stolen"})
+    assert apply(api, app, spec(body), status=409)["type"] == "/problems/pin_revoked"
+    assert apply(api, app, spec(body) | {"force": True}, status=409)["type"] == "/problems/pin_revoked"
+
+
+def test_an_engaged_kill_switch_is_no_part_of_a_spec(api, app):
+    api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": from_now(hours=1), "reason": "incident"})
+    answer = apply(api, app, spec(host(), display_name="x"), "prune=true")
+    assert (types(answer), kinds(answer)) == (["AppRenamed"], [])
+    assert len(api.payload(app)["kill_switches"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"hosts": [{"host": HOST}]}, "/hosts/0/baseline"),
+        ({"hosts": [host(), host()]}, "/hosts/1"),
+        ({"hosts": [host(baseline={"source": "elsewhere"})]}, "/hosts/0/baseline/source"),
+        ({"hosts": [host(baseline={"source": "document", "mode": "no"})]}, "/hosts/0/baseline/mode"),
+        ({"clients": [{"client": "okhttp"}, {"client": "okhttp"}]}, "/clients/1"),
+        ({"lowered_guard_rails": ["G13", "G13"]}, "/lowered_guard_rails/1"),
+        ({"lowered_guard_rails": ["G99"]}, "/lowered_guard_rails/0"),
+        ({"kill_switch": {}}, "/kill_switch"),
+        ({"hosts": [host(rollout={"basis_points": 10_001})]}, "/hosts/0/rollout/basis_points"),
+        ({"hosts": [host(baseline={"source": "document", "mode": "off", "pins": [{"pin": pin_of("a"), "role": "primary"}] * 2})]},
+         "/hosts/0/baseline/pins/1"),
+        ({"hosts": 1}, "/hosts"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_malformed_spec_is_refused_with_its_place(api, app, body, pointer):
+    before = api.get(f"/v1/apps/{app}").json
+    refused = apply(api, app, body, status=422)
+    assert [error["pointer"] for error in refused["errors"]] == [pointer]
+    assert api.get(f"/v1/apps/{app}").json == before
+
+
+def test_each_difference_needs_the_permission_of_its_own_operation(own_server):
+    admin = own_server.api
+    name = "com.example.specs.rights"
+    apply(admin, name, spec(host()), status=201)
+    viewer, editor = Person(admin, "Vera", "viewer"), Person(admin, "Ed", "editor", name)
+    stranger = Person(admin, "Sam", "editor", "org.example.*")
+    assert viewer.api.get(path(name)).status == 200
+    assert apply(viewer.api, name, spec(host()), status=403)["type"] == "/problems/permission_denied"
+    apply(editor.api, name, spec(host(), display_name="Edited"))
+    refused = apply(editor.api, name, spec(host(), lowered_guard_rails=["G26"]), status=403)
+    assert refused["type"] == "/problems/permission_denied"
+    assert apply(stranger.api, name, spec(host()), status=404)["type"] == "/problems/app_unknown"
+    assert stranger.api.get(path(name)).status == 404
+    assert apply(editor.api, "com.example.specs.rights.new", spec(host()), status=404)["type"] == "/problems/app_unknown"
+
+
+def test_500_random_states_survive_the_round_trip_to_an_empty_server(own_server):
+    """What one server exports makes the same documents on another, where it then changes nothing."""
+    source, drawn = own_server.api, RandomSpecs(20261127)
+    validator = Draft202012Validator(specs_schema.schema())
+    target = Server()
+    try:
+        target.start()
+        for number in range(500):
+            app = f"com.example.random{number}"
+            # Two in a row, of which the second meets what the first left.
+            for status in (201, 200):
+                query = ["prune=true"] if drawn.once_in(2) else []
+                apply(source, app, drawn.spec() | {"force": True}, *query, status=status)
+            exported = source.get(path(app)).json
+            assert apply(source, app, exported, "prune=true")["events"] == []
+            assert not list(validator.iter_errors({"apps": [{"app": app} | exported]}))
+            made = apply(target.api, app, exported | {"force": True}, status=201)
+            assert made["remainder"] == []
+            assert content(target.api, app) == content(source, app)
+            assert target.api.get(path(app)).json == exported
+            assert apply(target.api, app, exported, "prune=true")["events"] == []
+    finally:
+        target.destroy()
+
+
+def test_the_schema_in_the_repository_is_that_of_the_contract():
+    kept = Path(__file__).parents[2] / "openapi/specs.schema.json"
+    assert json.loads(kept.read_text()) == specs_schema.schema(), "run `python3 Tests/EndToEnd/specs_schema.py`"
