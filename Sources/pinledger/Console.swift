@@ -1,4 +1,5 @@
 import Foundation
+import PinWire
 
 /// The program's output for people and scripts: data goes to standard output, everything else to standard error.
 enum Console {
@@ -6,6 +7,15 @@ enum Console {
     static func print(_ text: String) {
         do { try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8)) } catch { exit(128 + SIGPIPE) }
     }
+
+    /// Writes a value in a form for programs: in JSON on one line, or in YAML. As a table it has no form of its own, and is JSON.
+    static func print(_ json: JSON, _ form: RemoteOptions.OutputForm) {
+        guard form == .yaml, let text = try? YAMLText.text(of: json) else { return Self.print(json.canonicalText) }
+        Self.write(Array(text.utf8))
+    }
+
+    /// Writes a line of data with texts from files and servers in it: control characters are shown as `?`.
+    static func line(_ text: String) { Self.print(text.withoutControls()) }
 
     /// Writes data unchanged, and ends the same way where its reader is gone.
     static func write(_ bytes: [UInt8]) {

@@ -51,7 +51,7 @@ struct Pinledger: AsyncParsableCommand {
                     ServeCommand.self, EdgeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self,
                     FsckCommand.self,
                     RecoverCommand.self, BundleCommands.self, NodeCommands.self, ConfigCommands.self,
-                    HandbookCommand.self,
+                    StatusCommand.self, HandbookCommand.self,
                 ]
             ),
             CommandGroup(
@@ -78,7 +78,7 @@ struct Pinledger: AsyncParsableCommand {
                 name: "Keys and access",
                 subcommands: [
                     KeyCommands.self, TokenCommands.self, AccessCommands.self, LoginCommand.self,
-                    LogoutCommand.self, WhoAmICommand.self,
+                    LogoutCommand.self, WhoAmICommand.self, ContextCommands.self, APICommand.self,
                     WebhookCommands.self,
                 ]),
         ]

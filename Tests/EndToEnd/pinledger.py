@@ -434,6 +434,7 @@ class Server(Process):
         environment = self.environment | {"PINLEDGER_DATA": str(self.data), "NO_COLOR": "1"}
         # What commands remember of one server is not for the next.
         environment["XDG_STATE_HOME"] = str(self.home / "state")
+        environment["XDG_CONFIG_HOME"] = str(self.home / "config")
         done = subprocess.run(
             [BINARY, *arguments], env=environment, input=input, capture_output=True, text=True, timeout=60
         )

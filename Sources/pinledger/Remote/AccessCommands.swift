@@ -25,7 +25,7 @@ struct AccessCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/access/principals")
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 let principals = json["principals"]?.arrayValue ?? []
                 guard !principals.isEmpty else { return Console.error("None.") }
                 var table = Table(["ID", "KIND", "NAME", "SUSPENDED", "GRANT", "ROLE"])
@@ -53,7 +53,7 @@ struct AccessCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let principal = try await client.get(AccessCommands.path(self.id))
-                guard self.remote.output == .table else { return Console.print(principal.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(principal, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 for name in ["principal_id", "kind", "name", "created_at", "suspended_at"] {
                     table.add([name, principal.text(name)])

@@ -193,7 +193,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
             return
         }
         guard self.remote.output == .table else {
-            return Console.print(JSON.object(["access": .array(lines.map(\.json))]).canonicalText)
+            return Console.print(JSON.object(["access": .array(lines.map(\.json))]), self.remote.output)
         }
         var table = Table(["ID", "KIND", "NAME", "MAY DO", "TOKENS", "FIRST END", "LAST USE", "LAST CHANGE", "NOTES"])
         for line in lines {

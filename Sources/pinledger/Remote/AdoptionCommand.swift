@@ -23,7 +23,7 @@ extension AppCommands {
                 var path = "/v1/apps/\(APIClient.escaped(self.app))/adoption?hours=\(self.hours)"
                 if let version = self.version { path += "&version=\(version)" }
                 let json = try await client.get(path)
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 AdoptionText.print(json)
             }
         }

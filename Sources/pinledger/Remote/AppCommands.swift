@@ -55,7 +55,7 @@ struct AppCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))")
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 Console.print(
                     "\(json.text("app")) (\(json.text("display_name"))), version \(json.text("version")), updated \(json.text("updated_at"))"
                 )

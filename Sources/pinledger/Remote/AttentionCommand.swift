@@ -26,7 +26,7 @@ struct AttentionCommand: AsyncParsableCommand {
         }
         let path = "/v1/attention" + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))")
         let json = try await self.remote.withClient { try await $0.get(path) }
-        if self.remote.output == .table { AttentionText.print(json) } else { Console.print(json.canonicalText) }
+        if self.remote.output == .table { AttentionText.print(json) } else { Console.print(json, self.remote.output) }
         if self.exitCode, json["counts"]?["urgent"]?.integerValue ?? 0 > 0 {
             throw ExitCode(ExitStatus.failure.rawValue)
         }

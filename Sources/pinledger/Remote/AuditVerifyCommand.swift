@@ -118,7 +118,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
                 "findings": .array(outcome.findings.kept.map(\.json)),
                 "seconds": .number(seconds),
             ])
-            return Console.print(report.canonicalText)
+            return Console.print(report, self.remote.output)
         }
         outcome.findings.printTable()
         Console.print(

@@ -129,7 +129,7 @@ struct CalendarCommand: AsyncParsableCommand {
                 return Console.write(answer.body)
             }
             let json = try await client.get(path)
-            guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+            guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
             let entries = json["entries"]?.arrayValue ?? []
             guard !entries.isEmpty else { return Console.error("No expiry or deadline is known.") }
             var table = Table(["DATE", "KIND", "HOST", "WHAT"])

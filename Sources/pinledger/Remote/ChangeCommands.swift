@@ -94,7 +94,7 @@ struct ChangeCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let change = try await client.get(ChangeCommands.path(self.id))
-                guard self.remote.output == .table else { return Console.print(change.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(change, self.remote.output) }
                 ChangeText.print(change)
                 let effects = try await ChangeText.effects(change, client)
                 if !effects.isEmpty { Console.print("Devices and deployed clients:") }
@@ -125,7 +125,7 @@ struct ChangeCommands: AsyncParsableCommand {
                     throw CommandFailure(
                         preview["problem"]?.text("detail") ?? "the change cannot be applied now", status: .conflict)
                 }
-                guard self.remote.output == .table else { return Console.print(differences.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(differences, self.remote.output) }
                 for line in ChangeText.differences(preview) { Console.print(line) }
             }
         }

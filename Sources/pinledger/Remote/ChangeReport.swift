@@ -3,7 +3,7 @@ import PinWire
 /// Shows what a change recorded, or would.
 enum ChangeReport {
     static func print(_ json: JSON, _ output: RemoteOptions.OutputForm) {
-        guard output == .table else { return Console.print(json.canonicalText) }
+        guard output == .table else { return Console.print(json, output) }
         let isDryRun = json["dry_run"] == true
         if let change = json["change"] {
             return Self.print(change, json["events"]?.arrayValue ?? [], isDryRun: isDryRun)
@@ -150,7 +150,7 @@ enum ListReport {
     static func print(
         _ json: JSON, _ list: String, _ output: RemoteOptions.OutputForm, _ header: [String], _ row: (JSON) -> [String]
     ) {
-        guard output == .table else { return Console.print(json.canonicalText) }
+        guard output == .table else { return Console.print(json, output) }
         let elements = json[list]?.arrayValue ?? []
         guard !elements.isEmpty else { return Console.error("None.") }
         var table = Table(header)

@@ -64,7 +64,7 @@ struct ClientCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get(ClientCommands.path(self.app, self.kind))
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 table.add(["client", json.text("client")])
                 for (name, value) in (json["settings"]?.objectValue ?? [:]).sorted(by: { $0.key < $1.key }) {

@@ -28,7 +28,7 @@ extension AppCommands {
                 let query = [first.query(prefix: "from_"), second?.query(prefix: "to_")].compactMap(\.self)
                 let json = try await client.get("\(app)/differences?\(query.joined(separator: "&"))")
                 if self.text { return try await self.printLines(json, app, client) }
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 Console.print("\(Self.text(json["from"])) -> \(Self.text(json["to"]))")
                 self.printItems("Settings:", json["settings"])
                 self.printItems("Document:", json["document"])

@@ -30,7 +30,7 @@ struct CompatCommand: AsyncParsableCommand {
         let path =
             "/v1/apps/\(APIClient.escaped(self.app))/compat" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
         let json = try await self.remote.withClient { try await $0.get(path) }
-        guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+        guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
         Self.print(json)
     }
 

@@ -142,7 +142,11 @@ struct DocumentCommands: AsyncParsableCommand {
             }
             if !self.noState { try await self.remember(issued, keyID, trusting: Set(keys.map(\.keyID))) }
             let payload = issued.document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
-            if self.remote.output == .json { return Console.print(String(decoding: payload, as: UTF8.self)) }
+            switch self.remote.output {
+            case .json: return Console.print(String(decoding: payload, as: UTF8.self))
+            case .yaml: return Console.print(try JSON(parsing: payload), .yaml)
+            case .table: break
+            }
             Console.print(
                 "The document verifies: \(app), version \(issued.document.version), signed by \(issued.document.issuer)."
             )

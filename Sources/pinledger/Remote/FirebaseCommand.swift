@@ -19,7 +19,7 @@ struct FirebaseCommand: AsyncParsableCommand {
     func run() async throws {
         let path = "/v1/apps/\(APIClient.escaped(self.app))/firebase"
         let json = try await self.remote.withClient { try await $0.get(path) }
-        if self.remote.output == .table { Self.print(json) } else { Console.print(json.canonicalText) }
+        if self.remote.output == .table { Self.print(json) } else { Console.print(json, self.remote.output) }
         if self.exitCode, json["in_step"] != true { throw ExitCode(ExitStatus.failure.rawValue) }
     }
 

@@ -52,7 +52,7 @@ struct HostCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let path = HostCommands.path(self.app, self.host)
                 let json = try await client.get(path)
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 Console.print(HostText.text(json))
                 ObservationText.print(try await client.get("\(path)/observations"), of: json)
             }

@@ -67,7 +67,7 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
                         : "Recorded as \((json["events"]?.arrayValue ?? []).count) events."
                     Console.print(words)
                 } else {
-                    Console.print(json.canonicalText)
+                    Console.print(json, self.remote.output)
                 }
             }
         }

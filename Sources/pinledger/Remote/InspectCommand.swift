@@ -30,8 +30,8 @@ extension PinCommands {
                 password = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
             }
             let (_, upload) = try KeyInput.read(self.file, password: password)
-            if self.output == .json {
-                return Console.print(JSON.object(["items": .array(upload.items.map(\.json))]).canonicalText)
+            if self.output != .table {
+                return Console.print(JSON.object(["items": .array(upload.items.map(\.json))]), self.output)
             }
             for (place, item) in upload.items.enumerated() {
                 if place > 0 { Console.print("") }

@@ -37,7 +37,7 @@ struct LoginCommand: AsyncParsableCommand {
     @OptionGroup var place: ServerOptions
 
     func run() async throws {
-        var context = try self.place.context()
+        var context = try self.place.serverContext()
         context.token = nil
         guard !context.isExposed else {
             throw ConnectionTrouble.tokenExposed.failure(server: context.server, trust: context.trust)
@@ -122,7 +122,7 @@ struct LogoutCommand: AsyncParsableCommand {
     @OptionGroup var place: ServerOptions
 
     func run() async throws {
-        var context = try self.place.context()
+        var context = try self.place.serverContext()
         guard var file = try SessionFile(), let session = file[context.base] else {
             throw CommandFailure(
                 "there is no session with \(context.server)", advice: "Name the server with --server.",

@@ -87,7 +87,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("\(self.target.path)/plan")
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 RolloutReport.print(plan: json)
             }
         }
@@ -194,7 +194,7 @@ extension RolloutCommands {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))/rollouts")
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 RolloutReport.print(json, app: self.app)
             }
         }

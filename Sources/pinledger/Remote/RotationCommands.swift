@@ -95,7 +95,7 @@ struct RotationCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let base = RotationCommands.path(self.app)
                 let json = try await client.get(self.rotation.map { "\(base)/\(APIClient.escaped($0))" } ?? base)
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 let rotations = json["rotations"]?.arrayValue ?? [json]
                 if rotations.isEmpty { Console.error("None.") }
                 for (place, rotation) in rotations.enumerated() {

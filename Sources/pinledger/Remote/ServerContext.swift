@@ -63,11 +63,16 @@ struct ServerContext: Sendable {
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into PINLEDGER_DATA (./.pinledger), then the last `pinledger login`.",
+            "Address of the server. Default: PINLEDGER_SERVER, then what `pinledger dev` wrote into PINLEDGER_DATA (./.pinledger), then the context in use, then the last `pinledger login`.",
             valueName: "url"
         )
     )
     var server: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Name of the server, as `pinledger context` knows it. Default: PINLEDGER_CONTEXT.", valueName: "name"))
+    var context: String?
 
     @Option(
         help: ArgumentHelp(
@@ -103,17 +108,16 @@ struct ServerOptions: ParsableArguments {
     )
     var allowHTTP = false
 
-    /// Server and token, by the order of precedence: flag, environment, directory.
-    func context() throws -> ServerContext {
+    /// Server and token, by the order of precedence: flag, environment, directory, context in use, session.
+    func serverContext() throws -> ServerContext {
         let found = try ServerContext(path: "\(DataDirectory.ofEnvironment)/context.json")
-        var token = Environment["PINLEDGER_TOKEN"]
-        if let file = self.tokenFile {
-            guard let text = String(streamSafe: try Self.token(in: file)) else {
-                throw CommandFailure("\(file) holds no token: it is not text", status: .unauthorized)
-            }
-            token = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        let named = try self.namedContext(unless: found != nil)
+        var token = try self.tokenFile.map(Self.text(in:)) ?? Environment["PINLEDGER_TOKEN"]
+        if let named {
+            // A context's token goes to its own server, and no other's to it.
+            token = try self.tokenFile.map(Self.text(in:)) ?? named.tokenFile.map(Self.text(in:))
         }
-        let server = self.server ?? Environment["PINLEDGER_SERVER"]
+        let server = self.server ?? named?.server ?? Environment["PINLEDGER_SERVER"]
         let sessions = token == nil || (server ?? found?.server) == nil ? try SessionFile() : nil
         guard let url = server ?? found?.server ?? sessions?.sessions.first?.server else {
             throw CommandFailure(
@@ -123,14 +127,40 @@ struct ServerOptions: ParsableArguments {
             )
         }
         var context = ServerContext(
-            server: url, token: token, trust: ServerTrust(caFile: self.caFile),
-            allowsHTTP: self.allowHTTP || Environment.isSet("PINLEDGER_ALLOW_HTTP"))
-        context.identity = try ClientIdentity(certificateFile: self.clientCertificate, keyFile: self.clientKey)
+            server: url, token: token, trust: ServerTrust(caFile: self.caFile ?? named?.caFile),
+            allowsHTTP: self.allowHTTP || named?.allowsHTTP == true || Environment.isSet("PINLEDGER_ALLOW_HTTP"))
+        context.identity = try ClientIdentity(
+            certificateFile: self.clientCertificate ?? named?.clientCertificate,
+            keyFile: self.clientKey ?? named?.clientKey)
         // A token is only sent to the server for which it was made.
         if token == nil {
             context.token = sessions?.token(of: context.base) ?? (url == found?.server ? found?.token : nil)
         }
         return context
+    }
+
+    /// The context that is named by flag or variable, or is in use; nil where the server is given otherwise.
+    ///
+    /// - Parameter isElsewhere: Whether the directory names a server, which comes before the context in use.
+    private func namedContext(unless isElsewhere: Bool) throws -> ContextFile.Context? {
+        guard self.server == nil || self.context == nil else {
+            throw CommandFailure("give --server or --context, not both", status: .usage)
+        }
+        guard self.server == nil else { return nil }
+        let isByVariable = self.context == nil && Environment["PINLEDGER_SERVER"] != nil
+        guard !isByVariable else { return nil }
+        let wanted = self.context ?? Environment["PINLEDGER_CONTEXT"]
+        guard wanted != nil || !isElsewhere, let file = try ContextFile() else { return nil }
+        guard let name = wanted ?? file.current else { return nil }
+        return try file.context(named: name)
+    }
+
+    /// The token in a file, or in standard input.
+    private static func text(in file: String) throws -> String {
+        guard let text = String(streamSafe: try Self.token(in: file)) else {
+            throw CommandFailure("\(file) holds no token: it is not text", status: .unauthorized)
+        }
+        return text.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
     /// The bytes of a file with a token, or of standard input.
@@ -143,7 +173,7 @@ struct ServerOptions: ParsableArguments {
 
     /// Runs `body` with a client, which is closed afterwards on every way out.
     func withClient<R>(_ body: (APIClient) async throws -> R) async throws -> R {
-        try await APIClient.with(try self.context(), body)
+        try await APIClient.with(try self.serverContext(), body)
     }
 }
 
@@ -157,10 +187,11 @@ struct RemoteOptions: ParsableArguments {
     enum OutputForm: String, ExpressibleByArgument, CaseIterable {
         case table
         case json
+        case yaml
     }
 
     /// Server and token, by the order of precedence: flag, environment, directory.
-    func context() throws -> ServerContext { try self.place.context() }
+    func serverContext() throws -> ServerContext { try self.place.serverContext() }
 
     /// Sends a change and shows what was recorded.
     func change(

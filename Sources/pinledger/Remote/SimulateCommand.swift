@@ -45,7 +45,7 @@ struct SimulateCommand: AsyncParsableCommand {
             let answer = try await client.send("POST", path, body: question.canonicalBytes)
             try answer.check()
             let json = try answer.json
-            if self.remote.output == .json { Console.print(json.canonicalText) } else { Self.print(json) }
+            if self.remote.output != .table { Console.print(json, self.remote.output) } else { Self.print(json) }
         }
     }
 

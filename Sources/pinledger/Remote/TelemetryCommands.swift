@@ -39,7 +39,7 @@ struct TelemetryCommands: AsyncParsableCommand {
                     // Distinguishes a host without reports from one that the app does not have.
                     _ = try await client.get(HostCommands.path(self.app, host))
                 }
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 TelemetryText.print(json)
             }
         }
@@ -72,7 +72,7 @@ struct TelemetryCommands: AsyncParsableCommand {
             }
             try await self.remote.withClient { client in
                 let json = try await client.get(path)
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 Self.print(json)
             }
         }

@@ -8,10 +8,10 @@ struct WhoAmICommand: AsyncParsableCommand {
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        let context = try self.remote.context()
+        let context = try self.remote.serverContext()
         try await self.remote.withClient { client in
             let json = try await client.get("/v1/whoami")
-            guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+            guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
             var table = Table(["WHAT", "VALUE"])
             table.add(["server", context.server])
             table.add(["name", json["actor"]?.text("name") ?? "-"])
@@ -77,7 +77,7 @@ struct TokenCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/tokens/\(APIClient.escaped(self.id))")
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 table.add(["id", json.text("token_id")])
                 table.add(["name", json.text("name")])

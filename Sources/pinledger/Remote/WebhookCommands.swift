@@ -126,7 +126,7 @@ struct WebhookCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get(WebhookCommands.path(self.id))
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 for name in [
                     "webhook_id", "url", "description", "created_at", "secret_rotated_at", "pause_cause", "paused_at",

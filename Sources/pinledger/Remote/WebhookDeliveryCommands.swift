@@ -17,10 +17,10 @@ extension WebhookCommands {
                 try answer.check()
                 let json = try answer.json
                 guard json["delivered"] == true else {
-                    if self.remote.output == .json { Console.print(json.canonicalText) }
+                    if self.remote.output != .table { Console.print(json, self.remote.output) }
                     throw CommandFailure("the test was not delivered: \(json.text("error"))")
                 }
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 Console.print(
                     "Delivered \(json.text("id")): \(json.text("status")) in \(json.text("milliseconds")) ms.")
             }
@@ -101,7 +101,7 @@ extension WebhookCommands {
                 let answer = try await client.send("POST", path, body: body.canonicalBytes)
                 try answer.check()
                 let json = try answer.json
-                guard self.remote.output == .table else { return Console.print(json.canonicalText) }
+                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
                 Console.print("Events to send again: \(json.text("replayed")).")
             }
         }

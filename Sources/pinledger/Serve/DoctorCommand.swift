@@ -382,7 +382,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func show(_ findings: [Finding]) {
-        if self.output == .json {
+        if self.output != .table {
             let json = JSON.array(
                 findings.map { finding in
                     .members([
@@ -391,7 +391,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     ])
                 }
             )
-            return Console.print(json.canonicalText)
+            return Console.print(json, self.output)
         }
         var table = Table(["VERDICT", "WHAT", "FOUND"])
         for finding in findings { table.add([finding.verdict.rawValue, finding.subject, finding.detail]) }

@@ -303,7 +303,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                 "findings": .array(findings.kept.map(\.json)),
                 "seconds": .number(seconds),
             ])
-            return Console.print(report.canonicalText)
+            return Console.print(report, self.output)
         }
         findings.printTable()
         let root = outcome.root.map { Hex.encode($0.bytes) } ?? "unknown"

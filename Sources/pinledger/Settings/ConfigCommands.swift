@@ -82,7 +82,7 @@ struct ConfigCommands: ParsableCommand {
             try NodeConfiguration(self.options, settings).checkOperatorsAddress()
             let shown = settings.effective.filter { !self.given || $0.source != .standard }
             guard self.output == .table else {
-                return Console.print(JSON.array(shown.map(\.json)).canonicalText)
+                return Console.print(JSON.array(shown.map(\.json)), self.output)
             }
             var table = Table(["SETTING", "VALUE", "SOURCE", "RELOADED"])
             for setting in shown {

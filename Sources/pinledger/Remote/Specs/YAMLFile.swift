@@ -14,7 +14,6 @@ struct YAMLFile {
     /// - Parameter path: `-` for standard input.
     /// - Throws: ``CommandFailure``.
     init(path: String) throws {
-        self.path = path
         let handle: FileHandle
         if path == "-" {
             handle = .standardInput
@@ -25,11 +24,28 @@ struct YAMLFile {
             handle = opened
         }
         var data = Data()
-        while data.count <= Self.byteLimit, let more = try handle.read(upToCount: 65_536), !more.isEmpty {
-            data += more
-        }
-        guard data.count <= Self.byteLimit, let text = String(streamSafe: [UInt8](data)) else {
+        do {
+            while data.count <= Self.byteLimit, let more = try handle.read(upToCount: 65_536), !more.isEmpty {
+                data += more
+            }
+        } catch { throw CommandFailure("\(path) cannot be read: is it a directory?", status: .usage) }
+        try self.init([UInt8](data), named: path)
+    }
+
+    /// - Parameter path: What errors call it.
+    /// - Throws: ``CommandFailure``.
+    init(_ data: [UInt8], named path: String) throws {
+        self.path = path
+        let data = data.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(data.dropFirst(3)) : data
+        guard data.count <= Self.byteLimit, let text = String(streamSafe: data) else {
             throw CommandFailure("\(path) is not text of at most 16 MiB", status: .usage)
+        }
+        // Such a key is compared with others, whose aliases make it as long as they like.
+        guard !CompositeKey.isIn(data) else {
+            throw CommandFailure(
+                "\(path) has a key that is no text (`? …`, or an alias)",
+                advice: "Write keys out, in quotes if need be.",
+                status: .usage)
         }
         let node: Yams.Node?
         do { node = try Yams.compose(yaml: text) } catch {
@@ -61,7 +77,8 @@ struct YAMLFile {
             case "true": return true
             case "false": return false
             case "null", "~", "": return .null
-            case let text: return Int64(text).map { .integer($0) } ?? .string(text)
+            // No other spelling of a number is one: 010 and +5 are texts.
+            case let text: return Int64(text).flatMap { String($0) == text ? .integer($0) : nil } ?? .string(text)
             }
         case .sequence(let sequence):
             var list: [JSON] = []

@@ -1,0 +1,129 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+struct ContextCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "context",
+        abstract: "Manage names for servers, so that one command line works with several.",
+        discussion: """
+            pinledger context add production --server https://pins.example.com --token-file ~/.config/pinledger/production
+            pinledger context use production
+            pinledger status --context staging
+
+            A command takes its server from --server, --context, PINLEDGER_SERVER, PINLEDGER_CONTEXT, what `pinledger dev` \
+            wrote, the context in use, or the last `pinledger login`, in this order.
+            """,
+        subcommands: [Add.self, Use.self, List.self, Remove.self])
+
+    /// The file, which a user without a home has not.
+    fileprivate static func file() throws -> ContextFile {
+        guard let file = try ContextFile() else {
+            throw CommandFailure("contexts are kept below your home, and HOME is not set", status: .usage)
+        }
+        return file
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Add a name for a server, or change what it stands for.",
+            discussion:
+                "pinledger context add production --server https://pins.example.com --token-file ~/.config/pinledger/production"
+        )
+        @Argument(help: "The name.") var name: String
+        @Option(help: ArgumentHelp("Address of the server.", valueName: "url")) var server: String
+        @Option(
+            help: ArgumentHelp(
+                "File with the token. Default: the session of `pinledger login` with the server.", valueName: "file"))
+        var tokenFile: String?
+        @Option(
+            help: ArgumentHelp(
+                "File with the certificate authorities (PEM) to trust instead of the system's.", valueName: "file"))
+        var caFile: String?
+        @Option(help: ArgumentHelp("Certificate (PEM) to present to the server.", valueName: "file"))
+        var clientCertificate: String?
+        @Option(help: ArgumentHelp("The certificate's private key (PEM).", valueName: "file")) var clientKey: String?
+        @Flag(help: "Send the token over http to another machine too, where all on the way can read it.")
+        var allowHTTP = false
+
+        func run() async throws {
+            let isPlain = self.name.utf8.allSatisfy {
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || $0 == UInt8(ascii: "-")
+            }
+            guard isPlain, (1...64).contains(self.name.utf8.count) else {
+                throw CommandFailure(
+                    "\(self.name) is no name for a context: it has 1 to 64 lower-case letters, digits and hyphens",
+                    status: .usage)
+            }
+            guard ["http", "https"].contains(URLComponents(string: self.server)?.scheme?.lowercased()) else {
+                throw CommandFailure("\(self.server) is no address: it begins with https:// or http://", status: .usage)
+            }
+            var file = try ContextCommands.file()
+            try file.add(
+                ContextFile.Context(
+                    name: self.name, server: self.server, tokenFile: Self.absolute(self.tokenFile),
+                    caFile: Self.absolute(self.caFile), clientCertificate: Self.absolute(self.clientCertificate),
+                    clientKey: Self.absolute(self.clientKey), allowsHTTP: self.allowHTTP))
+            Console.print(file.current == self.name ? "\(self.name) is added, and in use." : "\(self.name) is added.")
+        }
+
+        /// The same file from every directory.
+        private static func absolute(_ path: String?) -> String? {
+            path.map { URL(fileURLWithPath: ($0 as NSString).expandingTildeInPath).standardizedFileURL.path }
+        }
+    }
+
+    struct Use: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Set which context commands use where nothing else is said.",
+            discussion: "pinledger context use production")
+        @Argument(help: "The name.") var name: String
+
+        func run() async throws {
+            var file = try ContextCommands.file()
+            try file.use(self.name)
+            Console.print("\(self.name) is in use.")
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the contexts.", discussion: "pinledger context list")
+        @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
+        var output: RemoteOptions.OutputForm = .table
+
+        func run() async throws {
+            let file = try ContextCommands.file()
+            guard self.output == .table else {
+                return Console.print(
+                    .members([
+                        "current": file.current.map { .string($0) }, "contexts": .array(file.contexts.map(\.json)),
+                    ]), self.output)
+            }
+            guard !file.contexts.isEmpty else { return Console.error("None.") }
+            var table = Table(["", "NAME", "SERVER", "TOKEN"])
+            for context in file.contexts {
+                table.add([
+                    context.name == file.current ? "*" : "", context.name, context.server,
+                    context.tokenFile ?? "session of login",
+                ])
+            }
+            Console.print(table.text)
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Remove a context. The files that it names stay.",
+            discussion: "pinledger context remove production")
+        @Argument(help: "The name.") var name: String
+
+        func run() async throws {
+            var file = try ContextCommands.file()
+            try file.remove(self.name)
+            Console.print("\(self.name) is removed.")
+        }
+    }
+}

@@ -1,0 +1,168 @@
+"""What belongs to no one command: names for servers, the first page to look at, any request, and forms of output."""
+
+import json
+import os
+import subprocess
+
+import pytest
+import yaml
+from pinledger import BINARY, Server, from_now
+from test_changes import Person
+
+SHOP, HOST = "com.example.shop", "api.example.com"
+
+
+@pytest.fixture(scope="module")
+def node(own_server):
+    own_server.api.make_app(SHOP, HOST)
+    return own_server
+
+
+class Desk:
+    """A user of another machine, who has a home and no server beside it."""
+
+    def __init__(self, home):
+        self.home = home
+
+    def __call__(self, *words: str, status: int = 0, input: str | None = None, **variables: str):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "PINLEDGER_DATA": str(self.home / "none")}
+        done = subprocess.run(
+            [BINARY, *words], env=environment | variables, input=input, capture_output=True, text=True, timeout=60, cwd=self.home)
+        assert done.returncode == status, f"{words} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done
+
+    def token(self, api, name: str) -> str:
+        file = self.home / name
+        file.write_text(api.token)
+        file.chmod(0o600)
+        return name
+
+
+@pytest.fixture
+def desk(tmp_path):
+    return Desk(tmp_path)
+
+
+def address(server: Server) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+def test_a_context_names_a_server_and_its_token(node, desk):
+    token = desk.token(node.api, "token")
+    assert "no server is given" in desk("app", "list", status=2).stderr
+    said = desk("context", "add", "here", "--server", address(node), "--token-file", token).stdout
+    assert said == "here is added, and in use.\n"
+    desk("context", "add", "away", "--server", "https://pins.example.com:1")
+    assert SHOP in desk("app", "list").stdout
+    listed = desk("context", "list").stdout
+    assert "*  here" in listed and "session of login" in listed
+    kept = desk.home / ".config/pinledger/contexts.yaml"
+    assert kept.stat().st_mode & 0o777 == 0o600 and node.api.token not in kept.read_text()
+    # The file was named from there, and is found from elsewhere.
+    (desk.home / "below").mkdir()
+    desk.home = desk.home / "below"
+    assert SHOP in desk("app", "list", XDG_CONFIG_HOME=str(kept.parents[1])).stdout
+
+
+def test_what_is_said_more_closely_comes_first(node, desk):
+    token = desk.token(node.api, "token")
+    desk("context", "add", "here", "--server", address(node), "--token-file", token)
+    desk("context", "add", "nowhere", "--server", "http://127.0.0.1:1", "--token-file", token)
+    desk("context", "use", "nowhere")
+    assert "127.0.0.1:1" in desk("app", "list", status=8).stderr
+    desk("app", "list", "--context", "here")
+    desk("app", "list", PINLEDGER_CONTEXT="here")
+    desk("app", "list", "--context", "here", PINLEDGER_CONTEXT="nowhere", PINLEDGER_SERVER="http://127.0.0.1:1")
+    assert "127.0.0.1:1" in desk("app", "list", "--server", "http://127.0.0.1:1", PINLEDGER_CONTEXT="here", status=8).stderr
+    assert "127.0.0.1:1" in desk("app", "list", PINLEDGER_SERVER="http://127.0.0.1:1", PINLEDGER_CONTEXT="here", status=8).stderr
+    assert "not both" in desk("app", "list", "--context", "here", "--server", "x", status=2).stderr
+    desk("context", "remove", "nowhere")
+    assert "no server is given" in desk("app", "list", status=2).stderr
+
+
+def test_the_token_of_a_context_goes_to_no_other_server_and_no_others_to_it(node, desk):
+    desk("context", "add", "here", "--server", address(node), "--token-file", desk.token(node.api, "token"))
+    # Named otherwise, the server gets no token of the context's.
+    assert "token" in desk("app", "list", "--server", address(node), status=4).stderr
+    # And the variable's token, which is for another server, is not sent to the context's.
+    desk("context", "add", "bare", "--server", address(node))
+    assert "token" in desk("app", "list", "--context", "bare", PINLEDGER_TOKEN=node.api.token, status=4).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["context", "use", "none"], "there is no context none"),
+        (["context", "remove", "none"], "there is no context none"),
+        (["app", "list", "--context", "none"], "there is no context none"),
+        (["context", "add", "Two Words", "--server", "https://a"], "is no name for a context"),
+        (["context", "add", "a", "--server", "ftp://a"], "is no address"),
+    ],
+)
+def test_a_wrong_context_is_refused(desk, words, says):
+    assert says in desk(*words, status=2).stderr
+
+
+def test_contexts_that_others_could_write_are_not_trusted(node, desk):
+    desk("context", "add", "here", "--server", address(node))
+    kept = desk.home / ".config/pinledger/contexts.yaml"
+    kept.chmod(0o666)
+    assert "contexts.yaml" in desk("app", "list", status=1).stderr
+    kept.chmod(0o600)
+    kept.write_text("contexts: [{name: a}]")
+    refused = desk("app", "list", status=2).stderr
+    assert "contexts.yaml" in refused and "/contexts/0/server" in refused
+
+
+def test_the_status_is_one_page(tmp_path):
+    server = Server()
+    try:
+        api = server.start().api
+        api.make_app(SHOP, HOST)
+        calm = server.cli("status", "--exit-code").stdout
+        assert "node           ready" in calm and "kill switches  none engaged" in calm and "first admin" in calm
+        ada = Person(api, "Ada", "editor")
+        Person(api, "Bob", "approver")
+        api.must("PUT", "/v1/access/approval-rules/two", {"apps": ["*"], "approvals": 1, "permissions": ["apps.change"]})
+        ada.api.request("PATCH", f"/v1/apps/{SHOP}?change=new", {"display_name": "x", "reason": "a new name"})
+        api.must("PUT", f"/v1/apps/{SHOP}/kill-switch", {"expires_at": from_now(hours=1), "reason": "incident"})
+        shown = server.cli("status", "--exit-code", status=1).stdout
+        assert "1 engaged" in shown and f"  {SHOP} until" in shown
+        assert "open changes" in shown and "by Ada: a new name" in shown
+        answer = server.cli_json("status")
+        assert answer["readiness"]["status"] == "ready" and len(answer["changes"]["changes"]) == 1
+        api.must("PUT", "/v1/access/roles/reader", {"permissions": ["apps.read"]})
+        token = tmp_path / "token"
+        token.write_text(api.holding("reader", SHOP).token)
+        token.chmod(0o600)
+        small = server.cli("status", "--token-file", str(token))
+        assert "test" in small.stdout and "This token may not read: nodes, " in small.stderr
+    finally:
+        server.destroy()
+
+
+def test_the_status_of_a_server_that_is_gone_is_an_error(desk):
+    assert "127.0.0.1:1" in desk("status", "--server", "http://127.0.0.1:1", status=8).stderr
+
+
+def test_any_request_can_be_sent(node, tmp_path):
+    assert json.loads(node.cli("api", "GET", f"/v1/apps/{SHOP}").stdout)["app"] == SHOP
+    body = tmp_path / "body.yaml"
+    body.write_text("display_name: By hand\nreason: api\n")
+    first = json.loads(node.cli("api", "patch", f"/v1/apps/{SHOP}", "--body", str(body), "--idempotency-key", "k-1").stdout)
+    again = json.loads(node.cli("api", "PATCH", f"/v1/apps/{SHOP}", "--body", str(body), "--idempotency-key", "k-1").stdout)
+    assert first["events"] == again["events"] and first["events"][0]["type"] == "AppRenamed"
+    included = node.cli("api", "GET", "/readyz", "--include").stderr
+    assert included.startswith("HTTP 200\n") and "request-id: " in included.lower()
+    stale = node.cli("api", "PATCH", f"/v1/apps/{SHOP}", "--body", "-", "--header", 'If-Match: "1"',
+                     input='{"display_name": "late"}', status=6)  # fmt: skip
+    assert stale.stdout == "" and "version" in stale.stderr
+    assert "does not exist" in node.cli("api", "GET", "/v1/apps/com.example.none", status=5).stderr
+    assert "BREW" in node.cli("api", "BREW", "/", status=2).stderr
+    assert "begins without /" in node.cli("api", "GET", "v1/apps", status=2).stderr
+    assert "cannot set" in node.cli("api", "GET", "/v1/apps", "--header", "Authorization: Bearer x", status=2).stderr
+
+
+@pytest.mark.parametrize("words", [["app", "list"], ["app", "show", SHOP], ["host", "list", SHOP], ["key", "list"]])
+def test_yaml_says_what_json_says(node, words):
+    assert yaml.safe_load(node.cli(*words, "--output", "yaml").stdout) == node.cli_json(*words)
