@@ -1,6 +1,7 @@
 """Declared state on the command line: export, plan, apply, with files of keys, approvals, drift, and files that are wrong."""
 
 import json
+import os
 
 import pytest
 import specs_schema
@@ -230,3 +231,68 @@ def test_flags_that_contradict_are_refused(node, tmp_path):
     file = tmp_path / "no-plan.json"
     file.write_text('{"apps": []}')
     assert "is no plan" in node.cli("apply", "--plan", str(file), status=2).stderr
+
+
+def test_what_a_plan_does_not_change_counts_as_a_difference(node, tmp_path):
+    app = "com.example.differs"
+    node.api.make_app(app, HOST)
+    spec = {"app": app, "hosts": [host_body(HOST)]}
+    spec["hosts"][0]["baseline"]["pins"][0]["state"] = "staged"
+    file = tmp_path / "app.yaml"
+    file.write_text(yaml.safe_dump({"apps": [spec]}))
+    shown = node.cli("plan", "--file", str(file), "--detailed-exitcode", status=2).stdout
+    assert "0 to change, 0 up to date, 1 not as the specs say, which stay." in shown
+    assert "cannot become a staged one again" in shown
+
+
+def test_a_plan_is_for_its_server_and_nothing_else(node, pins, tmp_path):
+    edit(pins / f"{SHOP}.yaml", lambda app: app.update(display_name="Elsewhere"))
+    plan = tmp_path / "plan.json"
+    node.cli("plan", "--file", str(pins), "--out", str(plan))
+    made = json.loads(plan.read_text())
+    plan.write_text(json.dumps(made | {"server": "http://127.0.0.1:1"}))
+    assert "the plan is for http://127.0.0.1:1" in node.cli("apply", "--plan", str(plan), status=2).stderr
+    made["apps"][0]["plan_hash"] += "&dry_run=true"
+    plan.write_text(json.dumps(made))
+    assert "plan_hash" in node.cli("apply", "--plan", str(plan), status=2).stderr
+    # A plan that is refused leaves none of before.
+    (tmp_path / "bad.yaml").write_text("apps: [{app: com.example.bad, hosts: 5}]")
+    node.cli("plan", "--file", str(tmp_path / "bad.yaml"), "--out", str(plan), status=3)
+    assert not plan.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: &a [x]\napps: {? *a : 1}", "a key that is no text"),
+        ("a: &a [x]\nb: {*a : 1}", "a key that is no text"),
+        ("a: &a [x]\n*a : 1", "a key that is no text"),
+        ("x: &a [1,1,1,1,1,1,1,1,1,1]\n" + "".join(f"x{n}: &a{n} [{','.join(['*a' + (str(n - 1) if n else '')] * 10)}]\n" for n in range(7)),
+         "more than"),
+        ("apps: [{app: \"a.b\\e[31m\"}]", "must be 1 to 128 letters"),
+    ],
+    ids=["key behind a question mark", "alias as a key in braces", "alias as a key", "bomb", "control character"],
+)  # fmt: skip
+def test_hostile_yaml_is_refused_at_once(node, tmp_path, text, says):
+    file = tmp_path / "app.yaml"
+    file.write_text(text)
+    refused = node.cli("plan", "--file", str(file), status=2).stderr
+    assert says in refused or "/apps" in refused, refused
+    assert "\x1b" not in refused
+
+
+def test_a_byte_order_mark_and_odd_numbers_are_read_as_they_are_meant(node, tmp_path):
+    file = tmp_path / "app.yaml"
+    file.write_bytes(b"\xef\xbb\xbfapps: [{app: 010, display_name: +5}]")
+    assert "010:" in node.cli("plan", "--file", str(file)).stdout
+
+
+def test_a_pin_is_read_from_a_regular_file_only(node, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+    for name in ("pipe", "directory"):
+        spec = {"app": "com.example.pipe", "hosts": [host_body(HOST)]}
+        spec["hosts"][0]["baseline"]["pins"][0] = {"file": name, "role": "primary"}
+        (tmp_path / "app.yaml").write_text(yaml.safe_dump({"apps": [spec]}))
+        refused = node.cli("plan", "--file", str(tmp_path / "app.yaml"), status=2).stderr
+        assert "no regular file" in refused and "com.example.pipe" in refused

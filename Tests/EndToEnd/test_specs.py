@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import specs_schema
 from jsonschema import Draft202012Validator
-from pinledger import API, Server, from_now, host_body, pin_hex, pin_of
+from pinledger import API, Server, from_now, host_body, in_threads, pin_hex, pin_of
 from specs import RandomSpecs, content
 from test_changes import Person
 
@@ -87,7 +87,7 @@ def test_a_repeated_request_is_answered_as_the_first(api):
         (spec(host() | {"baseline": {"source": "document", "mode": "enforce", "pins": host_body(HOST)["baseline"]["pins"][:2]}}),
          "pin", "PinRetired"),
         (spec(host(), host(OTHER)) | {"clients": []}, "client", "ClientRemoved"),
-        (spec(host()), "setting", "VersionGateSet"),
+        (spec(host()), "setting", "MonitoringSet"),
         (spec(host()), "candidate", "CandidateDropped"),
     ],
     ids=["hosts", "pins", "clients", "settings", "candidates"],
@@ -97,7 +97,8 @@ def test_pruning_removes_what_lists_leave_out_and_nothing_else_does(api, app, bo
     more = host()
     more["baseline"]["pins"].append(third)
     more["candidate"] = {"mode": "report_only", "pins": more["baseline"]["pins"]}
-    apply(api, app, spec(more, version_gate={"minimum": "1.0"}, clients=[{"client": "okhttp"}]))
+    reports = {"enabled": True, "failure_threshold_bp": 100}
+    apply(api, app, spec(more, monitoring=reports, clients=[{"client": "okhttp"}]))
     before = api.payload(app)
     kept = apply(api, app, body)
     assert kind in kinds(kept) and event not in types(kept)
@@ -141,7 +142,7 @@ def test_a_plan_has_the_say_over_its_share_and_a_rollback_over_all(api, app):
     answer = apply(api, app, spec(wanted))
     assert (answer["events"], kinds(answer)) == ([], ["planned_rollout"])
     answer = apply(api, app, spec(host()), "prune=true")
-    assert (answer["events"], kinds(answer)) == ([], ["candidate_in_rollout", "planned_rollout"])
+    assert (answer["events"], kinds(answer)) == ([], ["candidate_in_rollout", "setting"])
     api.must("POST", f"{place}/roll-back", {"reason": "failures"})
     answer = apply(api, app, spec(wanted))
     assert (answer["events"], kinds(answer)) == ([], ["rolled_back_rollout"])
@@ -242,3 +243,115 @@ def test_500_random_states_survive_the_round_trip_to_an_empty_server(own_server)
 def test_the_schema_in_the_repository_is_that_of_the_contract():
     kept = Path(__file__).parents[2] / "openapi/specs.schema.json"
     assert json.loads(kept.read_text()) == specs_schema.schema(), "run `python3 Tests/EndToEnd/specs_schema.py`"
+
+
+GOALS = {"minimum_wait_seconds": 1, "sufficient_wait_seconds": 1, "settling_seconds": 1}
+
+# A file of a time before is at odds with what happened since.
+
+
+def roles(api: API, app: str) -> dict:
+    pins = api.get(path(app)).json["hosts"][0]["baseline"]["pins"]
+    return {pin["pin"]: pin["role"] for pin in pins}
+
+
+@pytest.mark.parametrize("prune", [[], ["prune=true"]], ids=["without pruning", "pruning"])
+def test_a_spec_of_before_a_rotation_undoes_none_of_its_steps(api, app, prune):
+    new = pin_of("the next one")
+    api.must(
+        "POST", f"/v1/apps/{app}/rotations",
+        {"hosts": [HOST], "next": {"pin": new}, "rotation": "r", "goals": GOALS, "reason": "yearly"})  # fmt: skip
+    old = host()["baseline"]["pins"][0]["pin"]
+    for _ in range(10):
+        rotation = next(r for r in api.get(f"/v1/apps/{app}/rotations").json["rotations"] if r["rotation"] == "r")
+        before = roles(api, app)
+        answer = apply(api, app, spec(host()), *prune)
+        assert (answer["events"], roles(api, app)) == ([], before), rotation
+        assert set(kinds(answer)) == {"pin_in_rotation"}
+        if rotation["phase"] in ("done", "aborted"):
+            break
+        api.must("POST", f"/v1/apps/{app}/rotations/r/advance", {"force": True, "reason": "on"})
+    assert rotation["phase"] == "done" and roles(api, app)[new] == "primary" and old not in roles(api, app)
+    # Brought up to date, the file has the say again.
+    current = api.get(path(app)).json
+    assert apply(api, app, current, "prune=true")["remainder"] == []
+
+
+def test_a_promotion_is_not_undone(api, app):
+    new = {"mode": "enforce", "pins": [{"pin": pin_of("n1"), "role": "primary"}, {"pin": pin_of("n2"), "role": "backup"}]}
+    before = spec(host(candidate=new, rollout={"basis_points": 100}))
+    apply(api, app, before)
+    api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": {"basis_points": 10_000}, "reason": "all"})
+    api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/candidate/promote", {"force": True, "reason": "it works"})
+    for query in ([], ["prune=true"]):
+        answer = apply(api, app, before, *query)
+        assert (answer["events"], kinds(answer)) == ([], ["promoted_candidate"])
+
+
+def test_pruning_lets_no_device_in(api, app):
+    pins = host()["baseline"]["pins"]
+    wanted = host(candidate={"mode": "report_only", "pins": pins}, rollout={"basis_points": 100})
+    apply(api, app, spec(wanted, version_gate={"minimum": "2.0"}, rollout={"basis_points": 50}))
+    del wanted["rollout"]
+    answer = apply(api, app, spec(wanted), "prune=true")
+    assert answer["events"] == []
+    assert sorted(each["setting"] for each in answer["remainder"]) == ["rollout", "rollout", "version_gate"]
+
+
+def test_pruning_keeps_hosts_whose_candidate_is_rolled_out(api, app):
+    pins = host()["baseline"]["pins"]
+    apply(api, app, spec(host(candidate={"mode": "report_only", "pins": pins}, rollout={"basis_points": 1})))
+    plan = {"steps": [{"basis_points": 200, "for_seconds": 86400}]}
+    api.must("PUT", f"/v1/apps/{app}/hosts/{HOST}/rollout/plan", plan)
+    answer = apply(api, app, spec(), "prune=true")
+    assert (answer["events"], kinds(answer)) == ([], ["candidate_in_rollout"])
+
+
+def test_a_changed_note_is_named(api, app):
+    body = host()
+    body["baseline"]["pins"][0]["note"] = "another shelf"
+    assert kinds(apply(api, app, spec(body))) == ["note"]
+
+
+def test_an_archived_app_stays_so_until_its_spec_says_otherwise(api, app):
+    apply(api, app, {"archived": True, "reason": "over"})
+    answer = apply(api, app, spec(host()), "prune=true")
+    assert (answer["events"], kinds(answer)) == ([], ["archived_app"])
+    assert "AppUnarchived" in types(apply(api, app, spec(host(), archived=False)))
+    new = f"{app}.new"
+    made = apply(api, new, spec(archived=True, clients=[{"client": "okhttp"}], display_name="Old"), status=201)
+    assert types(made)[-1] == "AppArchived"
+    assert apply(api, new, api.get(path(new)).json, "prune=true")["events"] == []
+
+
+def test_a_proposed_rollout_does_not_start_again_what_was_rolled_back_since(api, app):
+    pins = host()["baseline"]["pins"]
+    wanted = host(candidate={"mode": "report_only", "pins": pins}, rollout={"basis_points": 100})
+    apply(api, app, spec(wanted))
+    more = spec(wanted | {"rollout": {"basis_points": 5000}})
+    change = apply(api, app, more, "change=new", status=202)["change_id"]
+    api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/rollout/roll-back", {"reason": "failures"})
+    refused = api.request("POST", f"/v1/changes/{change}/apply", {})
+    assert (refused.status, refused.json["type"]) == (409, "/problems/change_conflict")
+    assert api.payload(app)["hosts"][0]["rollout"]["basis_points"] == 0
+
+
+def test_the_largest_app_can_be_exported_and_applied(api):
+    name = "com.example.specs.large"
+
+    def large(number: int) -> dict:
+        each = host_body(f"h{number}.example.com", mode="report_only")
+        each["baseline"]["pins"] += [{"pin": pin_of(f"{number} {more}"), "role": "emergency"} for more in range(2)]
+        return each
+
+    body = spec(*(large(number) for number in range(1000)), force=True)
+    apply(api, name, body, status=201)
+    exported = api.get(path(name)).json
+    assert len(exported["hosts"]) == 1000
+    assert apply(api, name, exported, "prune=true")["events"] == []
+
+
+def test_an_app_that_many_create_at_once_is_made_once(api):
+    name = "com.example.specs.together"
+    answers = in_threads(8, lambda _: api.request("PUT", path(name), spec(host(), reason="all at once")))
+    assert sorted(answer.status for answer in answers) == [200] * 7 + [201]

@@ -190,8 +190,28 @@ extension LedgerState {
         // Not the token's: it may have been made for this change alone, and ended since.
         let rights = change.author.principalID.map { self.access.rights(ofPrincipal: $0, at: context.now) }
         let plan = try self.plan(change.content.commands, as: rights, in: inner)
-        guard plan.digest == change.content.plan else { throw .changeConflict(change.id) }
+        guard plan.digest == change.content.plan, !self.hasRolledBack(after: change) else {
+            throw .changeConflict(change.id)
+        }
         return plan
+    }
+
+    /// Whether a rollout that a change would set was rolled back since the change was written down. It would be the same event,
+    /// and start again what failed.
+    private func hasRolledBack(after change: ProposedChange) -> Bool {
+        change.content.commands.contains { command in
+            guard case .app(let id, let commands) = command, let app = self.apps[id] else { return false }
+            return commands.contains { command in
+                let place: HostPattern?
+                switch command {
+                case .setRollout(_?), .rollout(nil, .setPlan), .rollout(nil, .jump): place = nil
+                case .setHostRollout(let host, _?), .rollout(let host?, .setPlan), .rollout(let host?, .jump):
+                    place = host
+                default: return false
+                }
+                return app.rolledBackAt(of: place).map { $0 > change.createdAt } ?? false
+            }
+        }
     }
 
     // MARK: Decisions

@@ -19,7 +19,7 @@ extension AppSpec {
     ///   - app: Nil for one that does not exist yet.
     ///   - prunes: Whether what the spec does not mention is removed: entries of the lists that it has (hosts, pins, clients), the
     ///     candidates of its hosts, and settings, which get the value that they have where nobody set them. What a rotation or a
-    ///     rollout's plan still needs stays.
+    ///     rollout's plan still needs stays, and so does what keeps devices from candidates.
     package func plan(for id: AppID, _ app: App?, prunes: Bool) -> SpecPlan {
         var plan = SpecPlan(prunes: prunes)
         plan.add(self, to: app, id)
@@ -36,9 +36,12 @@ extension SpecPlan {
             ?? App(id: id, displayName: spec.displayName ?? id.text, createdAt: Timestamp(seconds: 0))
         if known == nil { self.commands.append(.create(displayName: app.displayName)) }
         if app.archivedAt != nil {
-            guard spec.isArchived != true else { return }
-            if spec.isArchived == false { self.commands.append(.unarchive) }
-        } else if spec.isArchived == true {
+            switch spec.isArchived {
+            case true?: return
+            case nil: return self.remainder.append(.archivedApp)
+            case false?: self.commands.append(.unarchive)
+            }
+        } else if spec.isArchived == true, known != nil {
             return self.commands.append(.archive)
         }
         if let name = spec.displayName { self.set(.rename(name), in: app) }
@@ -47,7 +50,8 @@ extension SpecPlan {
         self.hosts(spec.hosts, of: app)
         // After the hosts, whose names some kinds ask for.
         self.clients(spec.clients, of: app)
-        self.unmentioned(app.settingsInForce, spec.settings, of: app)
+        self.unmentioned(app.settingsInForce, spec.settings)
+        if known == nil, spec.isArchived == true { self.commands.append(.archive) }
     }
 
     // MARK: Settings
@@ -70,7 +74,10 @@ extension SpecPlan {
             self.remainder.append(.rolledBackRollout(place, since: time))
             return nil
         }
-        guard app.plan(of: place)?.isUnderWay == true, let now = app.rollout(of: place) else { return command }
+        guard let plan = app.plan(of: place), let now = app.rollout(of: place) else { return command }
+        // One that is done leaves its last share behind, which a file of before does not know.
+        let isStale = plan.phase == .done && (wanted?.basisPoints ?? 10_000) < now.basisPoints
+        guard plan.isUnderWay || isStale else { return command }
         guard var rollout = wanted else {
             self.remainder.append(.plannedRollout(place))
             return nil
@@ -86,20 +93,19 @@ extension SpecPlan {
     ///
     /// - Parameter settings: Those that differ from what they are where nobody set them: their names, and what puts them back.
     private mutating func unmentioned(
-        _ settings: [(name: String, reset: AppCommand)], _ mentioned: [AppCommand], of app: App,
-        _ pattern: HostPattern? = nil
+        _ settings: [(name: String, reset: AppCommand)], _ mentioned: [AppCommand], _ pattern: HostPattern? = nil
     ) {
         for (name, reset) in settings where !mentioned.contains(where: { $0.isSameSetting(as: reset) }) {
-            if !self.prunes {
+            if self.prunes, !reset.letsDevicesIn {
+                self.commands.append(reset)
+            } else {
                 self.remainder.append(.setting(pattern, name))
-            } else if let command = self.allowed(reset, in: app) {
-                self.commands.append(command)
             }
         }
     }
 
     private mutating func rails(_ wanted: Set<GuardRail>?, of app: App) {
-        guard let wanted = wanted ?? (self.prunes ? [] : nil) else {
+        guard let wanted else {
             if !app.loweredRails.isEmpty { self.remainder.append(.setting(nil, "lowered_guard_rails")) }
             return
         }
@@ -132,12 +138,14 @@ extension SpecPlan {
             }
         }
         let mentioned = Set((wanted ?? []).map(\.pattern))
-        for (pattern, _) in app.hosts.sorted(by: { $0.key < $1.key }) where !mentioned.contains(pattern) {
+        for (pattern, host) in app.hosts.sorted(by: { $0.key < $1.key }) where !mentioned.contains(pattern) {
             // One that a rotation is about stays: without it the rotation could not end.
-            if self.prunes, wanted != nil, app.rotation(of: pattern) == nil {
-                self.commands.append(.removeHost(pattern))
-            } else {
+            if !self.prunes || wanted == nil || app.openRotation(of: pattern) != nil {
                 self.remainder.append(.host(pattern))
+            } else if app.isRollingOut(host) {
+                self.remainder.append(.candidateInRollout(pattern))
+            } else {
+                self.commands.append(.removeHost(pattern))
             }
         }
     }
@@ -164,6 +172,7 @@ extension SpecPlan {
         if let subdomains = spec.includesSubdomains {
             self.set(.setSubdomains(pattern, includesSubdomains: subdomains), in: app)
         }
+        if host.isPromotion(of: spec) { return self.remainder.append(.promotedCandidate(pattern)) }
         switch (spec.baseline, host[.baseline]) {
         case (.builtin, nil): break
         case (.builtin, _?): self.remainder.append(.publishedBaseline(pattern))
@@ -182,7 +191,7 @@ extension SpecPlan {
             }
         }
         self.unmentioned(
-            host.settingsInForce(pattern, hasCandidate: hasCandidate), spec.settings, of: app, pattern)
+            host.settingsInForce(pattern, hasCandidate: hasCandidate), spec.settings, pattern)
         if spec.includesSubdomains == nil, host.includesSubdomains {
             if self.prunes {
                 self.commands.append(.setSubdomains(pattern, includesSubdomains: false))
@@ -209,7 +218,7 @@ extension SpecPlan {
         case (.unmentioned, _?) where !self.prunes:
             self.remainder.append(.candidate(pattern))
             return true
-        case (.unmentioned, _?) where host.plan?.isUnderWay == true:
+        case (.unmentioned, _?) where app.isRollingOut(host):
             self.remainder.append(.candidateInRollout(pattern))
             return true
         case (.unmentioned, _?), (.none, _?):
@@ -222,44 +231,62 @@ extension SpecPlan {
         _ wanted: [AppCommand.NewPin]?, _ policy: Policy?, _ pattern: HostPattern, _ slot: PolicySlot, of app: App
     ) {
         let known = policy?.pins ?? [:]
-        for new in wanted ?? [] {
-            // One that was retired may come back; one that was revoked is refused when it is recorded.
-            guard let record = known[new.pin], record.state.isInUse else {
-                self.commands.append(.addPin(pattern, slot, new))
-                continue
-            }
-            if new.isActive, record.state == .staged {
-                self.commands.append(.activatePin(pattern, slot, new.pin))
-            } else if !new.isActive, record.state == .active {
-                self.remainder.append(.publishedPin(pattern, slot, new.pin))
-            }
-            if record.role != new.role { self.commands.append(.setPinRole(pattern, slot, new.pin, new.role)) }
-            if let evidence = new.evidence, app.description(evidence) != nil {
-                self.commands.append(.describeKeys([evidence]))
-            }
-        }
-        guard let wanted else {
-            return self.remainder += known.filter(\.value.state.isInUse).map(\.key).sorted().map {
-                .pin(pattern, slot, $0)
-            }
-        }
+        let inUse = known.filter(\.value.state.isInUse).map(\.key).sorted()
+        guard let wanted else { return self.remainder += inUse.map { .pin(pattern, slot, $0) } }
         let mentioned = Set(wanted.map(\.pin))
-        for pin in known.filter(\.value.state.isInUse).map(\.key).sorted() where !mentioned.contains(pin) {
-            if !self.prunes {
-                self.remainder.append(.pin(pattern, slot, pin))
-            } else if let rotation = app.rotation(of: pattern), rotation.next == pin || rotation.old.contains(pin) {
-                self.remainder.append(.pinInRotation(pattern, slot, pin, rotation.id))
+        let rotation = app.rotation(ahead: mentioned, of: pattern)
+        for new in wanted {
+            if let rotation, rotation.concerns(new.pin) {
+                let record = known[new.pin]
+                if record?.state.isInUse != true || record?.role != new.role {
+                    self.remainder.append(.pinInRotation(pattern, slot, new.pin, rotation.id))
+                }
             } else {
-                self.commands.append(.retirePin(pattern, slot, pin))
+                self.pin(new, known[new.pin], pattern, slot, of: app)
             }
+        }
+        for pin in inUse where !mentioned.contains(pin) {
+            if let rotation, rotation.concerns(pin) {
+                self.remainder.append(.pinInRotation(pattern, slot, pin, rotation.id))
+            } else if self.prunes {
+                self.commands.append(.retirePin(pattern, slot, pin))
+            } else {
+                self.remainder.append(.pin(pattern, slot, pin))
+            }
+        }
+    }
+
+    /// One pin that the spec has.
+    private mutating func pin(
+        _ new: AppCommand.NewPin, _ record: PinRecord?, _ pattern: HostPattern, _ slot: PolicySlot, of app: App
+    ) {
+        // One that was retired may come back; one that was revoked is refused when it is recorded.
+        guard let record, record.state.isInUse else { return self.commands.append(.addPin(pattern, slot, new)) }
+        if new.isActive, record.state == .staged {
+            self.commands.append(.activatePin(pattern, slot, new.pin))
+        } else if !new.isActive, record.state == .active {
+            self.remainder.append(.publishedPin(pattern, slot, new.pin))
+        }
+        if record.role != new.role { self.commands.append(.setPinRole(pattern, slot, new.pin, new.role)) }
+        if let note = new.note, note != record.note { self.remainder.append(.note(pattern, slot, new.pin)) }
+        if let evidence = new.evidence, app.description(evidence) != nil {
+            self.commands.append(.describeKeys([evidence]))
         }
     }
 }
 
 extension App {
-    /// The rotation under way that is about a host; nil where none is.
-    fileprivate func rotation(of pattern: HostPattern) -> Rotation? {
-        self.rotations.first { !$0.phase.isOver && $0.hosts.contains(pattern) }
+    /// The rotation of a host that a spec with these pins is behind: one under way, or else the last one that was carried out
+    /// where the spec does not know its key.
+    fileprivate func rotation(ahead mentioned: Set<Pin>, of pattern: HostPattern) -> Rotation? {
+        if let open = self.openRotation(of: pattern) { return open }
+        let last = self.rotations.last { $0.phase == .done && $0.hosts.contains(pattern) }
+        return last.flatMap { mentioned.contains($0.next) ? nil : $0 }
+    }
+
+    /// Whether a plan rolls a host's candidate out, its own or that of the app.
+    fileprivate func isRollingOut(_ host: Host) -> Bool {
+        host.plan?.isUnderWay == true || host.candidate != nil && self.plan?.isUnderWay == true
     }
 
     /// Settings with other values than where nobody set them: by their names, with what puts them back.
@@ -303,7 +330,22 @@ extension App {
     }
 }
 
+extension Rotation {
+    fileprivate func concerns(_ pin: Pin) -> Bool { self.next == pin || self.old.contains(pin) }
+}
+
 extension Host {
+    /// Whether the candidate of a spec is the baseline by now, and the spec of a time before.
+    fileprivate func isPromotion(of spec: HostSpec) -> Bool {
+        guard self.candidate == nil, case .policy(let wanted) = spec.candidate, let pins = wanted.pins,
+            let baseline = self[.baseline], baseline.mode == wanted.mode
+        else { return false }
+        let now = Set(baseline.pins.filter(\.value.state.isInUse).map(\.key))
+        guard !now.isEmpty, now == Set(pins.map(\.pin)) else { return false }
+        guard case .policy(let before) = spec.baseline else { return true }
+        return before.mode != baseline.mode || before.pins.map { Set($0.map(\.pin)) != now } ?? false
+    }
+
     /// As those of an app. A rollout belongs to the candidate that it lets devices in to.
     fileprivate func settingsInForce(
         _ pattern: HostPattern, hasCandidate: Bool
@@ -323,6 +365,14 @@ extension AppCommand {
             (.setMonitoring, .setMonitoring), (.setPinsValidUntil, .setPinsValidUntil),
             (.setEndpoints, .setEndpoints), (.setHostRollout, .setHostRollout):
             true
+        default: false
+        }
+    }
+
+    /// Whether it takes away what keeps devices from candidates: that is no tidying up.
+    fileprivate var letsDevicesIn: Bool {
+        switch self {
+        case .setVersionGate(nil), .setRollout(nil), .setHostRollout(_, nil): true
         default: false
         }
     }

@@ -24,8 +24,11 @@ struct Change<Content: Sendable>: Sendable {
 extension Change {
     // Out of line, as others below: with them in it, Swift 6.3.1 crashes when it optimises a handler's coroutine.
     @inline(never)
-    fileprivate init(_ body: [UInt8], _ read: (inout JSONMembers) throws(JSONDefect) -> Content) throws {
-        let (content, reason, isForced) = try JSONField(try JSON(parsing: body)).object {
+    fileprivate init(
+        _ body: [UInt8], limits: JSONLimits = JSONLimits(),
+        _ read: (inout JSONMembers) throws(JSONDefect) -> Content
+    ) throws {
+        let (content, reason, isForced) = try JSONField(try JSON(parsing: body, limits: limits)).object {
             (members) throws(JSONDefect) in
             let reason = try members.optional("reason")?.parse(Reason.init)
             let isForced = try members.optional("force")?.bool() ?? false
@@ -48,15 +51,19 @@ extension Exchange {
 
     /// The same for a body that may hold keys: on a thread that may block, since a key store takes up to seconds to
     /// open.
+    ///
+    /// - Parameter limits: Of the body's JSON.
     @inline(never)
     func keyChange<Content: Sendable>(
+        limits: JSONLimits = JSONLimits(),
         _ read: @escaping @Sendable (inout JSONMembers, inout Uploads) throws(JSONDefect) -> Content
     ) async throws -> Change<Content> {
         let body = try await self.body()
         try self.requireJSON()
         return try await NIOThreadPool.singleton.runIfActive {
             var uploads = Uploads()
-            var change = try Change(body) { (members) throws(JSONDefect) in try read(&members, &uploads) }
+            var change = try Change(body, limits: limits) { (members) throws(JSONDefect) in try read(&members, &uploads)
+            }
             change.material = uploads.material
             return change
         }

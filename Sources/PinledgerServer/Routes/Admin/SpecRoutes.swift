@@ -31,7 +31,7 @@ struct SpecRoutes: Sendable {
 
     private func apply(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
+        let change = try await exchange.keyChange(limits: Self.limits) { (members, uploads) throws(JSONDefect) in
             try AppSpec(&members, &uploads)
         }
         // What was applied is at odds with the app that it made: a repeated request is planned for the app as it was.
@@ -42,15 +42,20 @@ struct SpecRoutes: Sendable {
         }
         let wanted = try CommandExecutor.expectedVersion(of: exchange.request)?.number
         for _ in 1..<Self.attempts {
-            do { return try await self.record(change, of: id, in: exchange, expecting: wanted) } catch WriteFailure
-                .stale where wanted == nil
-            {
+            do {
+                return try await self.record(change, of: id, in: exchange, expecting: wanted)
+            } catch WriteFailure.stale where wanted == nil {
                 // Another request changed the app while the plan was made. The next plan starts from the app as it is by now.
+                continue
+            } catch WriteFailure.refused(.appExists) where wanted == nil {
                 continue
             }
         }
         return try await self.record(change, of: id, in: exchange, expecting: wanted)
     }
+
+    /// As many values as a mebibyte has room for: a thousand hosts with some pins each have more than other bodies.
+    private static let limits = JSONLimits(depth: JSONLimits().depth, nodes: 100_000)
 
     /// How often a plan is made, at most, because other requests change the app meanwhile.
     private static let attempts = 3

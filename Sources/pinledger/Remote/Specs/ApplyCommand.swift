@@ -36,13 +36,18 @@ struct ApplyCommand: AsyncParsableCommand {
         try await self.remote.withClient { client in
             let plans = try await self.plans(client)
             if self.remote.output == .table, self.plan == nil { plans.show(.table) }
+            guard plans.server == client.base else {
+                throw CommandFailure(
+                    "the plan is for \(plans.server), and not for \(client.base)",
+                    advice: "Name that server, or plan again for this one.", status: .usage)
+            }
             try plans.checkNoneIsRefused()
             let wanted = self.plan == nil ? plans.changed : plans.plans
             guard !wanted.isEmpty else {
-                if self.remote.output == .json { Console.print(JSON.object(["apps": []]).canonicalText) }
+                if self.remote.output != .table { Console.print(JSON.object(["apps": []]), self.remote.output) }
                 return
             }
-            if !self.yes, self.plan == nil { try Self.confirm(wanted.count) }
+            if !self.yes, self.plan == nil { try self.confirm(wanted.count) }
             if self.propose {
                 try await self.propose(wanted, of: plans, client)
             } else {
@@ -68,8 +73,11 @@ struct ApplyCommand: AsyncParsableCommand {
     }
 
     /// Asks for confirmation on a terminal. A script is not asked: its command is explicit.
-    private static func confirm(_ count: Int) throws {
+    private func confirm(_ count: Int) throws {
         guard isatty(STDIN_FILENO) == 1 else { return }
+        guard self.remote.output == .table else {
+            throw CommandFailure("--output \(self.remote.output) on a terminal needs --yes", status: .usage)
+        }
         Console.error("Type yes to change \(count == 1 ? "this app" : "these \(count) apps"):")
         guard readLine()?.trimmingCharacters(in: .whitespaces) == "yes" else {
             throw CommandFailure("nothing was changed", advice: "Give --yes to skip the question.")
@@ -86,27 +94,31 @@ struct ApplyCommand: AsyncParsableCommand {
             if let hash = plan.hash { path += "\(path.contains("?") ? "&" : "?")plan_hash=\(hash)" }
             do {
                 let answer = try await client.change("PUT", path, plan.spec.members, options)
+                guard answer["dry_run"] == false else { throw CommandFailure("the server recorded nothing") }
                 answers.append(["app": .string(plan.spec.app), "answer": answer])
             } catch let failure as CommandFailure {
-                if self.remote.output == .json, !answers.isEmpty { Self.print(answers) }
+                if !answers.isEmpty { self.print(answers) }
                 throw CommandFailure(
                     "\(plan.spec.app): \(failure.message)",
-                    advice: [failure.advice, Self.advice(answers.count, of: wanted.count)].compactMap { $0 }
-                        .joined(separator: " "),
-                    status: failure.status)
+                    advice: Self.advice(answers.count, of: wanted.count, failure), status: failure.status)
             }
             if self.remote.output == .table { Console.print("\(plan.spec.app): recorded.") }
         }
-        if self.remote.output == .json { Self.print(answers) }
+        self.print(answers)
     }
 
-    private static func print(_ answers: [JSON]) {
-        Console.print(JSON.object(["apps": .array(answers)]).canonicalText)
+    /// Shows them where the output is for programs.
+    private func print(_ answers: [JSON]) {
+        guard self.remote.output != .table else { return }
+        Console.print(JSON.object(["apps": .array(answers)]), self.remote.output)
     }
 
-    private static func advice(_ done: Int, of count: Int) -> String {
-        done == 0
-            ? "Nothing is recorded." : "Recorded are \(done) of \(count) apps: plan again to see what is left to do."
+    private static func advice(_ done: Int, of count: Int, _ failure: CommandFailure) -> String {
+        // Without an answer nobody knows.
+        guard failure.problem != nil else { return "Plan again to see what was recorded, and what is left to do." }
+        let recorded =
+            done == 0 ? "Nothing is recorded." : "\(done) of \(count) apps are recorded: plan again for the others."
+        return [failure.advice, recorded].compactMap { $0 }.joined(separator: " ")
     }
 
     /// Gathers all of it in one draft, which is then opened for approvals.
@@ -122,7 +134,7 @@ struct ApplyCommand: AsyncParsableCommand {
         }
         try await draft.propose(client)
         let change = try await client.get(ChangeCommands.path(draft.id))
-        guard self.remote.output == .table else { return Console.print(change.canonicalText) }
+        guard self.remote.output == .table else { return Console.print(change, self.remote.output) }
         ChangeText.print(change)
     }
 }

@@ -18,8 +18,8 @@ struct PlanCommand: AsyncParsableCommand {
             file with a certificate, a signing request or a public key (`file`, next to the YAML file). `pinledger \
             handbook declared-state` explains it.
 
-            With --detailed-exitcode the exit code is 0 if nothing would change, 2 if something would, and 1 or more \
-            than 2 if the plan failed.
+            With --detailed-exitcode the exit code is 0 if the server is what the files say, 2 if it is not, and 1 or \
+            more than 2 if the plan failed.
             """)
     @OptionGroup var specs: SpecOptions
     @Option(
@@ -29,7 +29,7 @@ struct PlanCommand: AsyncParsableCommand {
     var reason: String?
     @Flag(help: "Override rules that can be overridden. Needs --reason.") var force = false
     @Flag(help: "Plan for a proposal: show also what needs approvals.") var propose = false
-    @Flag(help: "End with 2 if something would change.") var detailedExitcode = false
+    @Flag(help: "End with 2 if the server is not what the files say.") var detailedExitcode = false
     @Flag(help: "Print the JSON Schema of the files, and plan nothing.") var schema = false
     @OptionGroup var remote: RemoteOptions
 
@@ -39,6 +39,12 @@ struct PlanCommand: AsyncParsableCommand {
             throw CommandFailure(
                 "give --out or --propose, not both", advice: "What is proposed is fixed by the change itself.",
                 status: .usage)
+        }
+        // A plan of before must not be taken for this one.
+        if let out, FileManager.default.fileExists(atPath: out) {
+            do { try FileManager.default.removeItem(atPath: out) } catch {
+                throw CommandFailure("\(out) cannot be replaced: \(error.localizedDescription)")
+            }
         }
         do {
             let plans = try await self.remote.withClient { client in
@@ -54,7 +60,9 @@ struct PlanCommand: AsyncParsableCommand {
                     throw CommandFailure("\(out) cannot be written: \(error.localizedDescription)")
                 }
             }
-            if self.detailedExitcode, !plans.changed.isEmpty { throw ExitCode(Self.differs) }
+            if self.detailedExitcode, plans.plans.contains(where: { $0.changes || $0.differs }) {
+                throw ExitCode(Self.differs)
+            }
         } catch var failure as CommandFailure where self.detailedExitcode && failure.status == .usage {
             // A pipeline would take it for a difference.
             failure.status = .failure
@@ -62,7 +70,7 @@ struct PlanCommand: AsyncParsableCommand {
         }
     }
 
-    /// The exit code of a plan that would change something, as Terraform has it.
+    /// The exit code of a plan that is not empty, as Terraform has it.
     private static let differs: Int32 = 2
 }
 

@@ -29,7 +29,11 @@ enum SpecExport {
     }
 
     private static func apps(_ app: String?, _ client: APIClient) async throws -> [String] {
-        if let app { return [app] }
+        if let app {
+            do { return [try AppID(app).text] } catch {
+                throw CommandFailure("the app's id \(error)", status: .usage)
+            }
+        }
         return try await AppPages.ids(client)
     }
 

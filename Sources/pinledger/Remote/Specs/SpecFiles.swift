@@ -39,7 +39,7 @@ struct SpecFiles {
             isDirectory.boolValue
         else { return [path] }
         let names = try FileManager.default.contentsOfDirectory(atPath: path).filter { name in
-            !name.hasPrefix(".") && ["yaml", "yml", "json"].contains((name as NSString).pathExtension)
+            !name.hasPrefix(".") && ["yaml", "yml", "json"].contains((name as NSString).pathExtension.lowercased())
         }
         guard !names.isEmpty else {
             throw CommandFailure(
@@ -60,6 +60,7 @@ struct SpecFiles {
                 guard let id = members.removeValue(forKey: "app")?.stringValue else {
                     throw field.defect("must have a member app with the app's id")
                 }
+                do { _ = try AppID(id) } catch { throw field.defect("has a member app that \(error)") }
                 for name in ["reason", "force"] where members[name] != nil {
                     throw field.defect("has a member \(name): give it to the command, as --\(name)")
                 }
@@ -80,6 +81,12 @@ struct SpecFiles {
         }
     }
 
+    private static func isRegular(_ path: String) -> Bool {
+        let kind = try? FileManager.default.attributesOfItem(
+            atPath: URL(fileURLWithPath: path).resolvingSymlinksInPath().path)[.type]
+        return kind as? FileAttributeType == .typeRegular
+    }
+
     /// The same value with the keys of the files that its pins name.
     private static func uploaded(_ value: JSON, below directory: String, in place: String) throws -> JSON {
         switch value {
@@ -91,11 +98,19 @@ struct SpecFiles {
                     throw CommandFailure("\(place): file must be the path of a file with a key", status: .usage)
                 }
                 let path = name.hasPrefix("/") ? name : "\(directory)/\(name)"
-                guard FileManager.default.fileExists(atPath: path) else {
+                guard !name.utf8.contains(0), FileManager.default.fileExists(atPath: path) else {
                     throw CommandFailure("\(place): the file \(path) does not exist", status: .usage)
                 }
+                // A pipe would be waited for.
+                guard Self.isRegular(path) else {
+                    throw CommandFailure("\(place): \(path) is no regular file", status: .usage)
+                }
                 members["file"] = nil
-                members.merge(try KeyInput(path).members) { given, _ in given }
+                let key: KeyInput
+                do { key = try KeyInput(path) } catch let failure as CommandFailure {
+                    throw CommandFailure("\(place): \(failure.message)", advice: failure.advice, status: .usage)
+                }
+                members.merge(key.members) { given, _ in given }
                 return .object(members)
             }
             return .object(try members.mapValues { try Self.uploaded($0, below: directory, in: place) })

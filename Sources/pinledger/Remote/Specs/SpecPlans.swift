@@ -10,12 +10,25 @@ struct SpecPlans {
         var answer: JSON
         var refusal: CommandFailure?
 
+        /// What stays although the spec says otherwise, or nothing.
+        var remainder: [JSON] { self.answer["remainder"]?.arrayValue ?? [] }
+
+        /// Whether the spec says something that the app is not, and that applying it does not change.
+        var differs: Bool {
+            self.refusal == nil
+                && self.remainder.contains {
+                    !["host", "pin", "candidate", "client", "setting"].contains($0.text("kind"))
+                }
+        }
+
         /// Whether anything would be recorded.
         var changes: Bool {
             self.refusal == nil && !(self.answer["events"]?.arrayValue ?? []).isEmpty
         }
     }
 
+    /// The server that was asked.
+    var server: String
     var isPruned: Bool
     var reason: String?
     var isForced: Bool
@@ -28,6 +41,7 @@ struct SpecPlans {
     init(
         _ specs: [SpecFiles.Spec], prunes: Bool, reason: String?, isForced: Bool, proposes: Bool, _ client: APIClient
     ) async throws {
+        self.server = client.base
         self.isPruned = prunes
         self.reason = reason
         self.isForced = isForced
@@ -48,7 +62,11 @@ struct SpecPlans {
                         problem)
                 else { throw failure }
                 guard problem != "/problems/change_without_effect" else {
-                    self.plans.append(Plan(spec: spec, answer: ["events": []]))
+                    // What stays is told by itself, and asks for no approval.
+                    options.propose = false
+                    let answer = try await client.change(
+                        "PUT", Self.path(spec.app, prunes: prunes), spec.members, options)
+                    self.plans.append(Plan(spec: spec, answer: answer))
                     continue
                 }
                 self.plans.append(Plan(spec: spec, answer: [:], refusal: failure))
@@ -62,10 +80,11 @@ struct SpecPlans {
 
     // MARK: In a file
 
-    /// The plan as a file that `pinledger apply --plan FILE` takes: what would be done, and nothing of what it is about that is refused.
+    /// The plan as a file that `pinledger apply --plan FILE` takes: what would be done, and on which server.
     var json: JSON {
         .members([
             "pinledger_plan": 1,
+            "server": .string(self.server),
             "prune": .bool(self.isPruned),
             "force": .bool(self.isForced),
             "reason": self.reason.map { .string($0) },
@@ -93,15 +112,20 @@ struct SpecPlans {
         self = try file.read { (m) throws(JSONDefect) in
             _ = try m.required("pinledger_plan")
             var plans = SpecPlans(
-                isPruned: try m.required("prune").bool(), reason: try m.optional("reason")?.string(),
+                server: try m.required("server").string(), isPruned: try m.required("prune").bool(),
+                reason: try m.optional("reason")?.string(),
                 isForced: try m.required("force").bool())
             for field in try m.required("apps").elements(atMost: 100_000) {
                 let plan = try field.object { (m) throws(JSONDefect) in
                     let spec = try m.required("spec")
                     guard let members = spec.value.objectValue else { throw spec.defect("must be an object") }
+                    let hash = try m.required("plan_hash")
+                    guard Hex.decode(try hash.string())?.count == 32 else {
+                        throw hash.defect("must be 64 hexadecimal digits")
+                    }
                     return Plan(
                         spec: SpecFiles.Spec(app: try m.required("app").string(), members: members),
-                        hash: try m.required("plan_hash").string(), answer: [:])
+                        hash: try hash.string(), answer: [:])
                 }
                 plans.plans.append(plan)
             }
@@ -109,7 +133,8 @@ struct SpecPlans {
         }
     }
 
-    private init(isPruned: Bool, reason: String?, isForced: Bool) {
+    private init(server: String, isPruned: Bool, reason: String?, isForced: Bool) {
+        self.server = server
         self.isPruned = isPruned
         self.reason = reason
         self.isForced = isForced
@@ -127,30 +152,33 @@ extension SpecPlans {
                             .members([
                                 "app": .string(plan.spec.app),
                                 "status": .string(
-                                    plan.refusal != nil ? "refused" : plan.changes ? "changes" : "up_to_date"),
+                                    plan.refusal != nil
+                                        ? "refused" : plan.changes ? "changes" : plan.differs ? "differs" : "up_to_date"
+                                ),
                                 "error": plan.refusal.map { .string($0.message) },
                                 "answer": plan.answer,
                             ])
                         })
-                ]).canonicalText)
+                ]), output)
         }
         for plan in self.plans {
             if let refusal = plan.refusal {
-                Console.print("\(plan.spec.app): refused")
-                for line in refusal.message.split(separator: "\n") { Console.print("  \(line)") }
-                if let advice = refusal.advice { Console.print("  \(advice)") }
+                Console.line("\(plan.spec.app): refused")
+                for line in refusal.message.split(separator: "\n") { Console.line("  \(line)") }
+                // What the API calls `errors` is in the message.
+                if let advice = refusal.advice, !advice.contains("`errors`") { Console.line("  \(advice)") }
             } else if plan.changes {
-                Console.print("\(plan.spec.app):")
-                for line in Self.lines(of: plan.answer) { Console.print("  \(line)") }
+                Console.line("\(plan.spec.app):")
+                for line in Self.lines(of: plan.answer) { Console.line("  \(line)") }
             }
-            for kept in plan.answer["remainder"]?.arrayValue ?? [] {
-                Console.print("  stays (\(plan.spec.app)): \(kept.text("detail"))")
-            }
+            for kept in plan.remainder { Console.line("  stays (\(plan.spec.app)): \(kept.text("detail"))") }
         }
-        let same = self.plans.count - self.changed.count - self.refused.count
-        Console.print(
-            "\(self.changed.count) to change, \(same) up to date"
-                + (self.refused.isEmpty ? "." : ", \(self.refused.count) refused."))
+        let differing = self.plans.count { !$0.changes && $0.differs }
+        let same = self.plans.count - self.changed.count - self.refused.count - differing
+        var parts = ["\(self.changed.count) to change", "\(same) up to date"]
+        if differing > 0 { parts.append("\(differing) not as the specs say, which stay") }
+        if !self.refused.isEmpty { parts.append("\(self.refused.count) refused") }
+        Console.print(parts.joined(separator: ", ") + ".")
     }
 
     private static func lines(of answer: JSON) -> [String] {
@@ -161,8 +189,9 @@ extension SpecPlans {
             answer["difference"]?.arrayValue
             ?? (preview?["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
         let findings = (preview?["guard_rail_findings"] ?? answer["guard_rail_findings"])?.arrayValue ?? []
-        return events.map { "+ \(EventLine.text(of: $0))" }
-            + differences.compactMap(DifferenceLine.text).map { "~ \($0)" }
+        // The whole of a new app follows from the events; its version and time from there being any.
+        let telling = differences.filter { !["", "/version", "/updated_at"].contains($0.text("pointer")) }
+        return events.map { "+ \(EventLine.text(of: $0))" } + telling.compactMap(DifferenceLine.text).map { "~ \($0)" }
             + FindingReport.lines(findings)
     }
 }
