@@ -55,13 +55,11 @@ struct NodeMetrics: Sendable {
             if killSwitch?.isInForce(at: now) == true { switches[scope, default: 0] += 1 }
         }
         count(state.fleet.killSwitch, "everything")
-        for app in state.apps.values {
+        var warnings: [Warning.Kind: Int] = [:]
+        state.apps.forEach { app in
             count(app.killSwitch, "app")
             for engaged in app.versionKillSwitches { count(engaged.killSwitch, "app_versions") }
-            for host in app.hosts.values { count(host.killSwitch, "host") }
-        }
-        var warnings: [Warning.Kind: Int] = [:]
-        for app in state.apps.values {
+            app.hosts.forEachValue { host in count(host?.killSwitch, "host") }
             for subject in app.watch.standing.keys { warnings[subject.kind, default: 0] += 1 }
         }
         for kind in Warning.Kind.allCases { samples.add(.warnings, warnings[kind, default: 0], kind.rawValue) }

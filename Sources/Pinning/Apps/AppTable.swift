@@ -16,6 +16,12 @@ package struct AppTable: Sendable, Equatable {
         /// Read in place: copying an app to read one number takes longer than all the rest.
         var version: Int64 { self.content[0].version }
 
+        /// Calls `read` with the app where it lies.
+        func read(_ read: (borrowing App) -> Void) {
+            // The array has one element, which lives as long as the call.
+            self.content.withUnsafeBufferPointer { read($0[0]) }
+        }
+
         mutating func change<R>(_ change: (inout App) -> R) -> R { change(&self.content[0]) }
     }
 
@@ -50,6 +56,13 @@ package struct AppTable: Sendable, Equatable {
 
     package var keys: some Collection<AppID> { self.shards.lazy.flatMap(\.keys) }
     package var values: some Collection<App> { self.shards.lazy.flatMap { $0.values.lazy.map(\.app) } }
+
+    /// Calls `read` with every app where it lies, in any order: for what looks at little of each of many.
+    package func forEach(_ read: (borrowing App) -> Void) {
+        for shard in self.shards {
+            for box in shard.values { box.read(read) }
+        }
+    }
 
     /// The apps of one shard, in order of their names.
     package func shard(_ index: Int) -> [App] {

@@ -18,6 +18,13 @@ package struct SortedMap<Key: Comparable & Hashable & Sendable, Value: Hashable 
     /// The values in order of their keys.
     package var values: some Sequence<Value> { self.slots.lazy.compactMap(\.self) }
 
+    /// Calls `read` with every value where it lies, in order; none is nil.
+    package func forEachValue(_ read: (borrowing Value?) -> Void) {
+        self.slots.withUnsafeBufferPointer { slots in
+            for place in slots.indices { read(slots[place]) }
+        }
+    }
+
     package mutating func reserveCapacity(_ count: Int) {
         self.keys.reserveCapacity(count)
         self.slots.reserveCapacity(count)
