@@ -21,15 +21,22 @@ package enum EntryBundle {
     ///
     /// - Throws: ``LogError/malformedBundle`` if the bytes end within an entry or hold more than 256 of them.
     package static func decode(_ bytes: some Collection<UInt8>) throws(LogError) -> [[UInt8]] {
-        let bytes = [UInt8](bytes)
-        var entries: [[UInt8]] = []
+        try self.slices(of: [UInt8](bytes)).map { Array($0) }
+    }
+
+    /// The same entries where they lie in the bundle: to be looked at once.
+    ///
+    /// - Throws: as ``decode(_:)``.
+    package static func slices(of bytes: [UInt8]) throws(LogError) -> [ArraySlice<UInt8>] {
+        var entries: [ArraySlice<UInt8>] = []
+        entries.reserveCapacity(min(Tile.fullWidth, bytes.count / 2))
         var start = 0
         while start < bytes.count {
             guard bytes.count - start >= 2, entries.count < Tile.fullWidth else { throw .malformedBundle }
             let length = Int(bytes[start]) << 8 | Int(bytes[start + 1])
             start += 2
             guard bytes.count - start >= length else { throw .malformedBundle }
-            entries.append(Array(bytes[start..<start + length]))
+            entries.append(bytes[start..<start + length])
             start += length
         }
         return entries

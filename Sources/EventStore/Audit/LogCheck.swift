@@ -46,7 +46,7 @@ struct LogCheck: Sendable {
         if let sound = page.sound, self.events.isSound {
             fitting = self.events.fold(sound.steps, ends: sound.ends)
         }
-        for place in fitting..<entries.count { self.read(entries[place], at: page.first + Int64(place)) }
+        for place in fitting..<entries.count { self.read(Array(entries[place]), at: page.first + Int64(place)) }
     }
 
     /// Compares the entries' hashes with those of their tile.

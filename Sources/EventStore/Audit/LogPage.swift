@@ -12,7 +12,7 @@ struct LogPage: Sendable {
     /// How many entries the bundle has to have: 1 to 256.
     let width: Int
     /// The entries; nil where there is no bundle of so many.
-    let entries: [[UInt8]]?
+    let entries: [ArraySlice<UInt8>]?
     /// The leaf hashes of ``entries``.
     let leaves: [LogHash]
     /// The hashes of the tile; nil where there is none of that width.
@@ -37,7 +37,7 @@ struct LogPage: Sendable {
     init(first: Int64, width: Int, bundle: [UInt8]?, tile: [UInt8]?) {
         self.first = first
         self.width = width
-        let entries = bundle.flatMap { try? EntryBundle.decode($0) }
+        let entries = bundle.flatMap { try? EntryBundle.slices(of: $0) }
         self.entries = entries?.count == width ? entries : nil
         self.leaves = (self.entries ?? []).map { MerkleTree.leafHash($0) }
         let size = LogHash.byteCount
@@ -48,7 +48,7 @@ struct LogPage: Sendable {
         self.sound = self.entries.flatMap { Self.scan($0, from: first) }
     }
 
-    private static func scan(_ entries: [[UInt8]], from first: Int64) -> Sound? {
+    private static func scan(_ entries: [ArraySlice<UInt8>], from first: Int64) -> Sound? {
         var names = RecentNames()
         var sound = Sound()
         sound.steps.reserveCapacity(entries.count)
