@@ -71,6 +71,10 @@ static const unsigned char packages[] = {
 #embed "pages/packages.md"
 };
 
+static const unsigned char containers[] = {
+#embed "pages/containers.md"
+};
+
 static const unsigned char high_availability[] = {
 #embed "pages/high-availability.md"
 };
@@ -151,6 +155,7 @@ static const struct handbook_text pages[] = {
     {"deployment", deployment, sizeof deployment},
     {"edge", edge, sizeof edge},
     {"packages", packages, sizeof packages},
+    {"containers", containers, sizeof containers},
     {"high-availability", high_availability, sizeof high_availability},
     {"access", access, sizeof access},
     {"sign-in", sign_in, sizeof sign_in},

@@ -64,7 +64,7 @@ def test_a_context_names_a_server_and_its_token(node, desk):
     assert SHOP in desk("app", "list", XDG_CONFIG_HOME=str(kept.parents[1])).stdout
 
 
-def test_what_is_said_more_closely_comes_first(node, desk):
+def test_a_flag_comes_before_a_variable_and_both_before_the_context_in_use(node, desk):
     token = desk.token(node.api, "token")
     desk("context", "add", "here", "--server", address(node), "--token-file", token)
     desk("context", "add", "nowhere", "--server", "http://127.0.0.1:1", "--token-file", token)

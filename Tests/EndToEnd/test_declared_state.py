@@ -233,7 +233,7 @@ def test_flags_that_contradict_are_refused(node, tmp_path):
     assert "is no plan" in node.cli("apply", "--plan", str(file), status=2).stderr
 
 
-def test_what_a_plan_does_not_change_counts_as_a_difference(node, tmp_path):
+def test_a_place_that_no_plan_changes_counts_as_a_difference(node, tmp_path):
     app = "com.example.differs"
     node.api.make_app(app, HOST)
     spec = {"app": app, "hosts": [host_body(HOST)]}

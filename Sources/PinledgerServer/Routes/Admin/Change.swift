@@ -52,7 +52,7 @@ extension Exchange {
     /// The same for a body that may hold keys: on a thread that may block, since a key store takes up to seconds to
     /// open.
     ///
-    /// - Parameter limits: Of the body's JSON.
+    /// - Parameter limits: How much the JSON of the body may hold.
     @inline(never)
     func keyChange<Content: Sendable>(
         limits: JSONLimits = JSONLimits(),
