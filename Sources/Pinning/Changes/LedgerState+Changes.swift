@@ -202,14 +202,8 @@ extension LedgerState {
         change.content.commands.contains { command in
             guard case .app(let id, let commands) = command, let app = self.apps[id] else { return false }
             return commands.contains { command in
-                let place: HostPattern?
-                switch command {
-                case .setRollout(_?), .rollout(nil, .setPlan), .rollout(nil, .jump): place = nil
-                case .setHostRollout(let host, _?), .rollout(let host?, .setPlan), .rollout(let host?, .jump):
-                    place = host
-                default: return false
-                }
-                return app.rolledBackAt(of: place).map { $0 > change.createdAt } ?? false
+                guard let place = command.startedRollout else { return false }
+                return app.rolledBackAt(of: place.host).map { $0 > change.createdAt } ?? false
             }
         }
     }
@@ -278,5 +272,38 @@ extension Command {
     /// How many single commands it is.
     fileprivate var size: Int {
         if case .app(_, let commands) = self { max(1, commands.count) } else { 1 }
+    }
+}
+
+/// Where a rollout is: a host's candidate, or with nil the whole app.
+private struct RolloutPlace {
+    var host: HostPattern?
+}
+
+extension AppCommand {
+    /// The place of the rollout that it sets going, also after a rollback; nil for other commands.
+    fileprivate var startedRollout: RolloutPlace? {
+        switch self {
+        case .setRollout(let rollout): rollout.map { _ in RolloutPlace() }
+        case .setHostRollout(let host, let rollout): rollout.map { _ in RolloutPlace(host: host) }
+        case .rollout(let host, let command): command.canStartAgain ? RolloutPlace(host: host) : nil
+        case .create, .rename, .setVersionGate, .setFallback, .setMonitoring, .setPinsValidUntil, .archive, .unarchive,
+            .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate, .dropCandidate,
+            .addPin,
+            .activatePin, .setPinRole, .retirePin, .revokePin, .engageKillSwitch, .releaseKillSwitch,
+            .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints, .describeKeys, .setGuardRail,
+            .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .react, .revert:
+            nil
+        }
+    }
+}
+
+extension RolloutCommand {
+    /// Whether a rollout that stands rolled back goes on by it.
+    fileprivate var canStartAgain: Bool {
+        switch self {
+        case .setPlan, .jump: true
+        case .clearPlan, .pause, .resume, .advance, .rollBack, .drive: false
+        }
     }
 }

@@ -95,8 +95,8 @@ extension SpecPlan {
     private mutating func unmentioned(
         _ settings: [(name: String, reset: AppCommand)], _ mentioned: [AppCommand], _ pattern: HostPattern? = nil
     ) {
-        for (name, reset) in settings where !mentioned.contains(where: { $0.isSameSetting(as: reset) }) {
-            if self.prunes, !reset.letsDevicesIn {
+        for (name, reset) in settings where !mentioned.contains(where: { $0.setting == reset.setting }) {
+            if self.prunes, reset.setting?.keepsDevicesOut == false {
                 self.commands.append(reset)
             } else {
                 self.remainder.append(.setting(pattern, name))
@@ -358,22 +358,36 @@ extension Host {
 }
 
 extension AppCommand {
-    /// Whether it sets what `other` sets.
-    fileprivate func isSameSetting(as other: AppCommand) -> Bool {
-        switch (self, other) {
-        case (.setVersionGate, .setVersionGate), (.setRollout, .setRollout), (.setFallback, .setFallback),
-            (.setMonitoring, .setMonitoring), (.setPinsValidUntil, .setPinsValidUntil),
-            (.setEndpoints, .setEndpoints), (.setHostRollout, .setHostRollout):
-            true
-        default: false
+    /// The settings of a spec that it may leave out.
+    fileprivate enum Setting {
+        case versionGate, rollout, fallback, monitoring, pinsValidUntil, endpoints, hostRollout
+
+        /// Whether it keeps devices from candidates: to take that away is no tidying up.
+        var keepsDevicesOut: Bool {
+            switch self {
+            case .versionGate, .rollout, .hostRollout: true
+            case .fallback, .monitoring, .pinsValidUntil, .endpoints: false
+            }
         }
     }
 
-    /// Whether it takes away what keeps devices from candidates: that is no tidying up.
-    fileprivate var letsDevicesIn: Bool {
+    /// The setting that it sets; nil where it sets none.
+    fileprivate var setting: Setting? {
         switch self {
-        case .setVersionGate(nil), .setRollout(nil), .setHostRollout(_, nil): true
-        default: false
+        case .setVersionGate: .versionGate
+        case .setRollout: .rollout
+        case .setFallback: .fallback
+        case .setMonitoring: .monitoring
+        case .setPinsValidUntil: .pinsValidUntil
+        case .setEndpoints: .endpoints
+        case .setHostRollout: .hostRollout
+        // All of them, so that a new one is looked at: pruning takes back what has a name here and is not mentioned.
+        case .create, .rename, .archive, .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate,
+            .promoteCandidate, .dropCandidate, .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin,
+            .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .describeKeys,
+            .setGuardRail, .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey,
+            .react, .revert:
+            nil
         }
     }
 

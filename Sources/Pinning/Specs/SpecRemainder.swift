@@ -80,7 +80,9 @@ package enum SpecRemainder: Hashable, Sendable {
         case .pin(_, let slot, _), .pinInRotation(_, let slot, _, _), .publishedPin(_, let slot, _),
             .note(_, let slot, _):
             slot
-        default: nil
+        case .host, .candidate, .client, .setting, .candidateInRollout, .promotedCandidate, .archivedApp,
+            .plannedRollout, .rolledBackRollout, .publishedBaseline:
+            nil
         }
     }
 
@@ -88,7 +90,9 @@ package enum SpecRemainder: Hashable, Sendable {
         switch self {
         case .pin(_, _, let pin), .pinInRotation(_, _, let pin, _), .publishedPin(_, _, let pin), .note(_, _, let pin):
             pin
-        default: nil
+        case .host, .candidate, .client, .setting, .candidateInRollout, .promotedCandidate, .archivedApp,
+            .plannedRollout, .rolledBackRollout, .publishedBaseline:
+            nil
         }
     }
 

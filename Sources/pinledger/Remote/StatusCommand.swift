@@ -10,8 +10,8 @@ struct StatusCommand: AsyncParsableCommand {
             pinledger status
             pinledger status --exit-code
 
-            What the token may not read is left out, and named. With --exit-code the command ends with 1 if the server \
-            is not ready for everything, pinning is turned off anywhere, or anything is urgent.
+            What the token may not read is left out, and named. With --exit-code the command ends with 1 if the node \
+            does not serve, record and sign, if a kill switch is engaged, or if anything is urgent.
             """)
     @Flag(help: "Exit with 1 if anything is wrong.") var exitCode = false
     @OptionGroup var remote: RemoteOptions
@@ -96,7 +96,7 @@ struct ServerStatus {
         self.answers[.attention]?["counts"]?[severity]?.integerValue ?? 0
     }
 
-    /// Whether the node is not ready for everything, pinning is turned off anywhere, or anything is urgent.
+    /// Whether the node does not serve, record or sign, a kill switch is engaged, or anything is urgent.
     var isTroubled: Bool { !self.idle.isEmpty || !self.switches.isEmpty || self.count("urgent") > 0 }
 
     // MARK: For people
