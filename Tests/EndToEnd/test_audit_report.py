@@ -41,7 +41,7 @@ def events(log) -> list[dict]:
 def report(log, vkey, events, tmp_path) -> Path:
     """A report of the events 200 to 399, which continues an earlier checkpoint."""
     earlier = tmp_path / "earlier"
-    earlier.write_text(log.cli("log", "checkpoint").stdout)
+    earlier.write_text(log.cli("audit", "checkpoint").stdout)
     directory = tmp_path / "report"
     done = log.cli(
         "audit", "report", str(directory), "--since", events[200]["time"], "--until", events[400]["time"],

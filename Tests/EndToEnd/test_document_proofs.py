@@ -111,16 +111,16 @@ def test_the_command_line_proves_a_document(log, tmp_path):
     proof = eventually(lambda: log.cli("document", "prove", APP).stdout, "a proof")
     (tmp_path / "proof").write_text(proof)
     (tmp_path / "document").write_bytes(log.api.document(APP).body)
-    verify = ["log", "verify", str(tmp_path / "proof"), "--key", vkeys(log)[0]]
+    verify = ["audit", "verify-proof", str(tmp_path / "proof"), "--key", vkeys(log)[0]]
     done = log.cli(*verify, "--document", str(tmp_path / "document"))
     assert "DocumentPublished" in done.stdout
     log.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "another"})
     (tmp_path / "later").write_bytes(log.api.document(APP).body)
     refused = log.cli(*verify, "--document", str(tmp_path / "later"), status=10)
     assert "not the publication of version" in refused.stderr
-    other = log.cli("log", "prove", "0").stdout
+    other = log.cli("audit", "prove", "0").stdout
     (tmp_path / "other").write_text(other)
-    log.cli("log", "verify", str(tmp_path / "other"), *verify[3:], "--document", str(tmp_path / "document"), status=10)
+    log.cli("audit", "verify-proof", str(tmp_path / "other"), *verify[3:], "--document", str(tmp_path / "document"), status=10)
 
 
 def test_a_public_log_is_read_by_everyone_and_a_private_one_by_nobody_else(log, stranger):

@@ -244,14 +244,14 @@ def test_the_log_is_for_holders_of_a_token(log):
 
 
 def test_a_proof_file_is_verified_without_a_server(log, tmp_path):
-    proof = log.cli("log", "prove", "7").stdout
+    proof = log.cli("audit", "prove", "7").stdout
     file = tmp_path / "7.tlog-proof"
     file.write_text(proof)
     vkey = vkeys(log)[0]
     alone = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
 
     def verify(*more: str):
-        return subprocess.run([BINARY, "log", "verify", file, *more], env=alone, capture_output=True, text=True)
+        return subprocess.run([BINARY, "audit", "verify-proof", file, *more], env=alone, capture_output=True, text=True)
 
     done = verify("--key", vkey)
     assert done.returncode == 0, done.stderr

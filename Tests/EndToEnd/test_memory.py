@@ -112,7 +112,7 @@ def test_a_node_without_a_memory_halts_on_a_database_without_the_expected_checkp
 
 def test_a_node_refuses_a_file_that_is_not_a_checkpoint_when_it_starts(restored, backup):
     said = restored.refused(backup, "--expect-checkpoint", restored.key)
-    assert "is not a checkpoint" in said and "pinledger log checkpoint" in said
+    assert "is not a checkpoint" in said and "pinledger audit checkpoint" in said
     said = restored.refused(backup, "--expect-checkpoint", "/nowhere/checkpoint")
     assert "the checkpoint cannot be read from /nowhere/checkpoint" in said
 

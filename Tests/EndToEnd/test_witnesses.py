@@ -93,7 +93,7 @@ def test_a_checkpoint_has_the_cosignatures_of_its_witnesses(witnessed):
     assert note in proof.read_text()
     trust = [word for witness in witnessed.witnesses for word in ("--witness", witness.vkey)]
     done = witnessed.server.cli(
-        "log", "verify", str(proof), "--key", vkeys(witnessed.server)[0], *trust, "--quorum", "3")
+        "audit", "verify-proof", str(proof), "--key", vkeys(witnessed.server)[0], *trust, "--quorum", "3")
     assert "cosigned by 3 of the known witnesses" in done.stderr
     assert json.loads(done.stdout)["position"] == position - 1
 

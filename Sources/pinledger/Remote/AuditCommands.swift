@@ -8,6 +8,7 @@ struct AuditCommands: AsyncParsableCommand {
             `pinledger fsck`.
             """,
         subcommands: [
-            AuditVerifyCommand.self, AuditReportCommand.self, AuditExportCommand.self, AuditRequestsCommand.self,
+            AuditVerifyCommand.self, AuditCheckpointCommand.self, AuditProveCommand.self, AuditVerifyProofCommand.self,
+            AuditReportCommand.self, AuditExportCommand.self, AuditRequestsCommand.self,
         ])
 }

@@ -25,7 +25,7 @@ struct AuditReportCommand: AsyncParsableCommand {
     @Argument(help: "The directory, which is made. It may be there if it is empty.") var directory: String
     @Option(help: "Beginning of the period: 2026-07-01, 2026-07-01T00:00:00Z or 90d (ago).") var since: String
     @Option(help: "End of the period, which is not part of it, written like --since. Default: now.") var until: String?
-    @OptionGroup var trusted: LogCommands.TrustOptions
+    @OptionGroup var trusted: LogTrustOptions
     @Option(help: ArgumentHelp("Checkpoint that the log must continue.", valueName: "file")) var previous: String?
     @OptionGroup var remote: RemoteOptions
 

@@ -30,7 +30,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             refuses to serve an entry that it finds damaged, 5 no checkpoint, 4 token refused, 2 wrong usage.
             """)
     @Argument(help: "Directory with a copy of the log. Default: the server's log.") var directory: String?
-    @OptionGroup var trusted: LogCommands.TrustOptions
+    @OptionGroup var trusted: LogTrustOptions
     @Option(
         help: ArgumentHelp(
             "Earlier checkpoint, or report of `audit verify` or `fsck`, that the log must continue. Repeat it for several.",

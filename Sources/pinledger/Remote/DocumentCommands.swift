@@ -80,7 +80,7 @@ struct DocumentCommands: AsyncParsableCommand {
             abstract: "Prove that an app's present document is in the log: print a proof file.",
             discussion: """
                 pinledger document prove com.example.app
-                pinledger log verify document.tlog-proof --document document.jws --key VKEY
+                pinledger audit verify-proof document.tlog-proof --document document.jws --key VKEY
 
                 The file (C2SP tlog-proof) needs no token, and shows nothing of other events.
                 """)

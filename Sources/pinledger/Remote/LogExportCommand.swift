@@ -17,7 +17,7 @@ struct LogExportCommand: AsyncParsableCommand {
             the directory.
             """)
     @Argument(help: "The directory. It is made if it is missing.") var directory: String
-    @OptionGroup var trusted: LogCommands.TrustOptions
+    @OptionGroup var trusted: LogTrustOptions
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {

@@ -16,7 +16,7 @@ struct MemoryOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with a checkpoint, as `pinledger log checkpoint` prints it, the https address of one, or `witnesses` to ask those of the log. The node records and signs only on a ledger that goes on from it. [env: PINLEDGER_EXPECT_CHECKPOINT]",
+            "File with a checkpoint, as `pinledger audit checkpoint` prints it, the https address of one, or `witnesses` to ask those of the log. The node records and signs only on a ledger that goes on from it. [env: PINLEDGER_EXPECT_CHECKPOINT]",
             valueName: "file"
         )
     )
@@ -63,7 +63,7 @@ struct MemoryOptions: ParsableArguments {
         }
         do { return try Checkpoint(text: SignedNote(bytes).text) } catch {
             throw CommandFailure(
-                "\(path) is not a checkpoint: \(error)", advice: "Give a file that `pinledger log checkpoint` wrote.")
+                "\(path) is not a checkpoint: \(error)", advice: "Give a file that `pinledger audit checkpoint` wrote.")
         }
     }
 }

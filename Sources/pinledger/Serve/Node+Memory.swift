@@ -127,7 +127,7 @@ extension Node {
         throw CommandFailure(
             "this node remembers nothing, and the database has \(ledger.position) events: nothing shows that none is missing",
             advice:
-                "Give it a checkpoint that `pinledger log checkpoint` prints on a node that runs, with --expect-checkpoint FILE, or start it once with --trust-database."
+                "Give it a checkpoint that `pinledger audit checkpoint` prints on a node that runs, with --expect-checkpoint FILE, or start it once with --trust-database."
         )
     }
 
