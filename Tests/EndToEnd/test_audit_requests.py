@@ -8,9 +8,11 @@ import random
 import socket
 import string
 import time
+from types import SimpleNamespace
 
 import pytest
-from pinledger import API, Server, host_body, unhurried
+from backups import Cluster
+from pinledger import API, Server, eventually, host_body, unhurried
 from test_nodes import start_node
 
 APP, OTHER = "com.example.audit.shop", "org.example.audit.till"
@@ -233,3 +235,28 @@ def test_a_read_only_node_has_its_requests_recorded_by_another_one(own_server, a
         assert own_server.sql("SELECT count(*) FROM pinledger.audit_deposit") == "0"
     finally:
         node.stop()
+
+
+def test_a_node_on_a_standby_leaves_its_records_in_the_primary(own_server, admin):
+    primary = SimpleNamespace(home=own_server.data / "postgresql", port=5432)
+    standby = Cluster(standby_of=primary)
+    login = "audit_standby"
+    own_server.sql(f"CREATE ROLE {login} LOGIN; GRANT pinledger_reader TO {login}")
+    standby.configure(max_connections=own_server.sql("SHOW max_connections"))
+    try:
+        standby.start()
+        database = f"host={standby.home},{primary.home} port={standby.port},{primary.port} dbname=pinledger user={login}"
+        node, reader = start_node(own_server, "audit standby", "--read-only", database=database)
+        try:
+            name = "reads from a standby"
+            auditor = API(reader.port, admin.holding("auditor", name=name).token)
+            eventually(lambda: auditor.get("/v1/history").status == 200, "the token on the standby's node")
+            record = found(
+                admin, lambda one: one.get("operation") == "listHistory" and one.get("actor", {}).get("name") == name)
+            assert record["outcome"] == "read"
+            sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'audit_standby'"
+            assert standby.execute("pinledger", sessions)[0][0] > 0, "the node does read from the standby"
+        finally:
+            node.stop()
+    finally:
+        standby.destroy()

@@ -17,17 +17,34 @@ package struct AuditDeposits: Sendable {
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// Keeps what a node has counted.
+    /// Keeps what a node has counted: where the node reads from a standby, in the primary among the hosts of its connection string.
     ///
     /// - Parameter records: At most ``AuditEvent/recordLimit``.
-    /// - Returns: False where there is no room, or the database is a standby, which keeps nothing.
+    /// - Returns: False where there is no room, or the string has no host but standbys.
     package func deposit(_ records: [AuditRecord], omitted: Int64, of node: String) async throws -> Bool {
-        let row = try await self.pool.query(
-            "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pinledger.deposit_audit($1, $2, $3) ELSE false END",
-            [.text(node), .bytes(JSON.array(records.map(\.json)).canonicalBytes), .int64(omitted)]
-        ).only
-        return try row.bool(0)
+        let parameters: [PostgresValue] = [
+            .text(node), .bytes(JSON.array(records.map(\.json)).canonicalBytes), .int64(omitted),
+        ]
+        if let isKept = try await self.pool.query(Self.statement, parameters).only.optionalBool(0) { return isKept }
+        var configuration = self.pool.configuration
+        configuration.preferredServer = .readWrite
+        // Without a primary it waits, as without room.
+        guard let connection = await Self.connection(configuration) else { return false }
+        let answer: Result<Bool?, any Error>
+        do { answer = .success(try await connection.query(Self.statement, parameters).only.optionalBool(0)) } catch {
+            answer = .failure(error)
+        }
+        await connection.close()
+        return try answer.get() ?? false
     }
+
+    private static func connection(_ configuration: PostgresConfiguration) async -> PostgresConnection? {
+        try? await PostgresConnection.connect(configuration)
+    }
+
+    /// Null on a standby, which keeps nothing.
+    private static let statement =
+        "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pinledger.deposit_audit($1, $2, $3) END"
 
     /// Takes the oldest deposits, for a minute.
     package func lease(atMost limit: Int32) async throws -> [Deposit] {
