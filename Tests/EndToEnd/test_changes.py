@@ -330,6 +330,10 @@ def test_an_import_waits_for_its_approvals(admin, ada, bob):
     assert applied.status == 200, applied
     host = admin.get(f"/v1/apps/{app}/hosts/{HOST}").json
     assert host["baseline"]["mode"] == "enforce" and len(host["baseline"]["pins"]) == 2
+    # The app is what the file made of it; a repetition tells of the file as it was proposed.
+    again = imported("&change=new", **{"Idempotency-Key": "import-once"})
+    assert (again.status, again["Idempotency-Replayed"]) == (202, "true"), again
+    assert (again.json["change_id"], again.json["plan"]) == (change["change_id"], answers[0].json["plan"])
 
 
 def test_keys_and_receivers_are_no_part_of_a_change(people, ada):

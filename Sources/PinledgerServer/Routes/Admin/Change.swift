@@ -181,8 +181,8 @@ struct CommandExecutor: Sendable {
         }
     }
 
-    /// The first result of a repeated request; nil where it was not recorded, or cannot be repeated because it has no
-    /// idempotency key.
+    /// The first result of a repeated request, proposals included; nil where it was not recorded, or cannot be repeated because it
+    /// has no idempotency key.
     func replay<Content>(
         _ command: Command, of change: Change<Content>, in exchange: Exchange, part: String? = nil
     ) async throws -> Result? {
@@ -190,6 +190,9 @@ struct CommandExecutor: Sendable {
         guard var recorded = try await self.services.reader.recorded(by: request) else { return nil }
         if recorded.entries.isEmpty {
             recorded.streamVersion = self.services.ledger.view.state.version(of: command.stream)
+        }
+        if let proposal = try Proposal(exchange) {
+            return Self.result(recorded, of: command, proposal, recorded.entries.first?.changeID ?? "")
         }
         return Result(recorded: recorded, isDryRun: false, stream: command.stream)
     }

@@ -115,7 +115,7 @@ extension CommandExecutor {
 
     /// The result of a command that was written down. One that was applied at once is answered as if it had been carried out
     /// by itself: with its own stream.
-    private static func result(
+    static func result(
         _ recorded: Recorded, of command: Command, _ proposal: Proposal, _ id: String, _ before: LedgerState? = nil,
         _ after: LedgerState? = nil
     ) -> Result {

@@ -55,40 +55,17 @@ struct ImportRoutes: Sendable {
     private func record(
         _ file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange
     ) async throws -> Response {
-        // A file that was imported is at odds with the app it made: a repeated request is planned for the app as it was.
-        if let replay = try await self.replay(of: change, into: id, in: exchange) {
-            let before = try await self.app(id, before: replay.recorded)
-            return self.response(to: replay, of: self.plan(file, for: id, before), into: before, id)
+        let (time, isPublicSuffix) = (self.services.clock(), self.services.environment.isPublicSuffix)
+        let planned = PlannedChange(executor: self.change, change: change, id: id) { app in
+            file.plan(for: id, app, at: time, isPublicSuffix: isPublicSuffix)
+        } prepare: { plan, change in
+            try Self.refuse(plan)
+            try await self.store(plan, for: id, in: exchange)
+            var change = change
+            change.material = plan.material
+            return change
         }
-        let wanted = try CommandExecutor.expectedVersion(of: exchange.request)?.number
-        for _ in 1..<Self.attempts {
-            do {
-                return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
-            } catch WriteFailure.stale where wanted == nil {
-                // Another request changed the app while the plan was made. The next plan starts from the app as it is by
-                // now: what the file does not say is taken over as it is, and must not undo that.
-                continue
-            }
-        }
-        return try await self.recordPlan(of: file, change, into: id, in: exchange, expecting: wanted)
-    }
-
-    /// How often a plan is made, at most, because other requests change the app meanwhile.
-    private static let attempts = 3
-
-    /// - Parameter version: That the caller expects the app to have; nil for the one that it has now.
-    private func recordPlan(
-        of file: ImportedFile, _ change: Change<Void>, into id: AppID, in exchange: Exchange, expecting version: Int64?
-    ) async throws -> Response {
-        let app = self.services.ledger.view.state.apps[id]
-        let plan = self.plan(file, for: id, app)
-        try Self.refuse(plan)
-        try await self.store(plan, for: id, in: exchange)
-        var change = change
-        change.material = plan.material
-        let result = try await self.change.perform(
-            .app(id, plan.commands), of: change, in: exchange, expecting: version ?? app?.version)
-        return self.response(to: result, of: plan, into: app, id)
+        return try await planned.response(in: exchange)
     }
 
     /// Stores the key that the plan names before the ledger does, so that no node is ever asked for what is not there.
@@ -173,37 +150,11 @@ struct ImportRoutes: Sendable {
         problem.members["findings"] = plan.findingsJSON
         throw problem
     }
-
-    /// The result of the request that this one repeats; nil where it repeats none, and for a rehearsal.
-    private func replay(
-        of change: Change<Void>, into id: AppID, in exchange: Exchange
-    ) async throws -> CommandExecutor.Result? {
-        // A repeated proposal is recognised when it is written down.
-        guard try !exchange.flag("dry_run"), try Proposal(exchange) == nil else { return nil }
-        return try await self.change.replay(.app(id, []), of: change, in: exchange)
-    }
-
-    private func app(_ id: AppID, before recorded: Recorded) async throws -> App? {
-        let position = recorded.entries.first?.position ?? recorded.position
-        return try await self.services.reader.past(of: id, at: position).state.apps[id]
-    }
-
-    private func plan(_ file: ImportedFile, for id: AppID, _ app: App?) -> ImportPlan {
-        file.plan(
-            for: id, app, at: self.services.clock(), isPublicSuffix: self.services.environment.isPublicSuffix)
-    }
-
-    private func response(to result: CommandExecutor.Result, of plan: ImportPlan, into app: App?, _ id: AppID)
-        -> Response
-    {
-        self.change.response(
-            to: result, status: app == nil ? .created : .ok, location: app == nil ? "/v1/apps/\(id)" : nil,
-            adding: ["plan": plan.stepsJSON, "findings": plan.findingsJSON]
-        )
-    }
 }
 
-extension ImportPlan {
+extension ImportPlan: AppPlan {
+    var members: [String: JSON] { ["plan": self.stepsJSON, "findings": self.findingsJSON] }
+
     /// The key whose private half is ``secret``.
     fileprivate var key: ClientKey? {
         for case .setClientKey(_, let key) in self.commands { return key }
