@@ -1,7 +1,10 @@
 """What a node does and says while its database is away, takes no changes, or waits for a standby."""
 
+import contextlib
+import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from pinledger import Server, eventually, within
@@ -126,5 +129,51 @@ def test_a_node_stops_in_time_while_a_commit_hangs(database, node):
         # The sender of the change gets the answer that its outcome is unknown.
         assert [(answer.status, answer.json["type"]) for answer in answers] == [(503, "/problems/outcome_unknown")]
         node.process = None
+    finally:
+        await_standby(database, None)
+
+
+@contextlib.contextmanager
+def standby(database, name: str, directory: Path):
+    """A standby that receives the log of the database, and applies none of it."""
+    directory.mkdir()
+    command = [
+        "pg_receivewal", "--synchronous", "--no-loop", "-D", directory,
+        "-d", f"host='{database.data}/postgresql' user=postgres application_name={name}",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as receiver:
+        try:
+            yield
+        finally:
+            receiver.kill()
+
+
+def test_a_node_that_starts_without_its_standby_serves_what_it_remembers(database, tmp_path):
+    options = ["--kek-file", str(database.data / "key-encryption-key"), "--state-directory", str(tmp_path / "memory"),
+               "--require-synchronous", "--database-timeout", "5", "--drain-timeout", "1"]  # fmt: skip
+    await_standby(database, "elsewhere")
+    try:
+        with standby(database, "elsewhere", tmp_path / "log"):
+            node, api = start_node(database, "remembering", *options, "--trust-database")
+            assert rename(api, "before", "before").status == 200
+            eventually(lambda: api.payload(APP)["version"] > 1)
+            served = api.document(APP).body
+            node.stop()
+        # Without the standby it has nothing that it may take in.
+        node.spawn()
+        node.wait_until(lambda: api.get("/readyz?for=serves_documents").status == 200)
+        assert api.document(APP).body == served
+        assert (api.get("/readyz").status, api.get("/readyz").json["writes"]) == (503, False)
+        refused = rename(api, "meanwhile", "meanwhile")
+        assert (refused.status, refused.json["type"]) == (503, "/problems/starting")
+        reason = "waits for a synchronous standby"
+        eventually(lambda: reason in rename(api, "meanwhile", "meanwhile").json["detail"], "the reason")
+        assert len(lines(node, "end_unconfirmed")) == 1, node.tail()
+        with standby(database, "elsewhere", tmp_path / "again"):
+            eventually(lambda: api.get("/readyz?for=writes").status == 200, "word that changes are recorded")
+            assert rename(api, "after", "after").status == 200
+            node.stop()
+        # A command does not wait.
+        database.cli("token", "bootstrap", "--database", database.connection_string, *options[:5], status=8)
     finally:
         await_standby(database, None)

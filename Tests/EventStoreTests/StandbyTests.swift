@@ -187,6 +187,42 @@ struct StandbyTests {
         #expect(log.text.count { $0.contains("end_unconfirmed") } == 1)
     }
 
+    @Test func `a node that starts waits for a standby that has the ledger's end`() async throws {
+        let log = LogRecorder()
+        try await TestCluster.run { cluster in
+            let database = try await cluster.database()
+            try await TestNode.run(on: database, Self.impatient) { node in
+                _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+            }
+            let starting = TestNode.Setup.with {
+                $0.follows = false
+                $0.logger = log.logger
+                $0.configurePool = {
+                    $0.statementTimeout = .milliseconds(600)
+                    $0.answerGrace = .milliseconds(200)
+                    $0.requiresSynchronousStandby = true
+                }
+            }
+            try await TestNode.run(on: database, starting) { node in
+                let (ledger, follower) = (node.ledger, node.follower)
+                ledger.beginReading()
+                // A command does not wait; a node does.
+                await #expect(throws: Follower.Unconfirmed.self) { try await follower.readToEnd(waits: false) }
+                async let start: Void = follower.readToEnd()
+                #expect(await eventually { log.text.contains { $0.contains("end_unconfirmed") } })
+                let waiting = LedgerFault.unconfirmed(position: 0, of: 1)
+                #expect(ledger.position == 0 && ledger.unread == waiting)
+                try await Self.await("nobody", database)
+                try await Task.sleep(for: .seconds(2))
+                #expect(ledger.position == 0 && ledger.unread == waiting)
+                try await cluster.receiveLog(as: "nobody")
+                try await start
+                #expect(ledger.position == 1)
+            }
+        }
+        #expect(log.text.count { $0.contains("end_unconfirmed") } == 1)
+    }
+
     @Test func `a commit without its standby has an unknown outcome`() async throws {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()

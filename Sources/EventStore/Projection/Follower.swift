@@ -99,8 +99,35 @@ package struct Follower: Sendable {
     }
 
     /// No standby confirmed in time that it has what was read.
-    private struct Unconfirmed: Error, CustomStringConvertible {
-        let description: String
+    package struct Unconfirmed: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Reads to the ledger's present end, as a node does that starts. What ``run(beside:)`` would not take in yet, this waits for.
+    ///
+    /// - Parameters:
+    ///   - isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
+    ///   - waits: Whether to ask until a standby confirms.
+    /// - Throws: ``Unconfirmed`` where it does not wait, and otherwise as ``catchUp(trusting:confirms:)``.
+    package func readToEnd(trusting isTrusting: Bool = false, waits: Bool = true) async throws {
+        var isReported = false
+        while let unconfirmed = try await self.unconfirmed(trusting: isTrusting) {
+            guard waits else { throw unconfirmed }
+            if !isReported { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed)"]) }
+            isReported = true
+            try await Task.sleep(for: .seconds(1))
+        }
+    }
+
+    /// Reads to the ledger's end; returns why nothing was taken in, where that is for the lack of a standby.
+    private func unconfirmed(trusting isTrusting: Bool) async throws -> Unconfirmed? {
+        do {
+            try await self.catchUp(trusting: isTrusting, confirms: self.confirms)
+            return nil
+        } catch let unconfirmed as Unconfirmed {
+            try Task.checkCancellation()
+            return unconfirmed
+        }
     }
 
     /// Reads until the ledger's present end.
@@ -125,7 +152,12 @@ package struct Follower: Sendable {
             return
         }
         // What a standby shows, a standby has. A node that prefers standbys reads from the primary where none answers.
-        if confirms, !isStandby, self.ledger.position < head.position { try await self.confirm() }
+        if confirms, !isStandby, self.ledger.position < head.position {
+            do { try await self.confirm() } catch {
+                self.ledger.noteUnconfirmed(before: head.position)
+                throw error
+            }
+        }
         guard try await self.isSigned(head) else {
             if let signed = try await self.lastSignedEnd() { try await self.take(signed) }
             return

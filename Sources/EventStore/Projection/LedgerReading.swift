@@ -15,8 +15,13 @@ struct LedgerReading: Sendable {
     var position: Int64
     /// The number of events in the database; 0 where it is still to be asked.
     var end: Int64 = 0
+    /// Whether the node waits for a standby that has the rest.
+    var isUnconfirmed = false
 
-    var fault: LedgerFault { .unread(position: self.position, of: self.end) }
+    var fault: LedgerFault {
+        self.isUnconfirmed
+            ? .unconfirmed(position: self.position, of: self.end) : .unread(position: self.position, of: self.end)
+    }
 }
 
 extension Ledger {
@@ -72,6 +77,16 @@ extension Ledger {
         self.withReading { reading, _, _ in
             reading?.position = position
             reading?.end = end
+            reading?.isUnconfirmed = false
+        }
+    }
+
+    /// Notes that no standby is known to have the ledger's events before `end`, so that they are not read yet.
+    func noteUnconfirmed(before end: Int64) {
+        self.withReading { reading, _, view in
+            reading?.position = view.head.position
+            reading?.end = end
+            reading?.isUnconfirmed = true
         }
     }
 }

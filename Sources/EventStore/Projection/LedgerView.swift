@@ -57,7 +57,7 @@ package struct LedgerView: Sendable {
 }
 
 /// A mismatch at which a node stops following the ledger: it keeps serving what it last verified and needs a person. All but
-/// ``unsigned(from:to:)`` and ``unread(position:of:)``, which end by themselves.
+/// ``unsigned(from:to:)``, ``unread(position:of:)`` and ``unconfirmed(position:of:)``, which end by themselves.
 package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case position(expected: Int64, found: Int64)
     case streamVersion(position: Int64)
@@ -88,6 +88,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The node has started, and has as many events as the first number says, of as many as the second says. This fault does not
     /// last either.
     case unread(position: Int64, of: Int64)
+    /// As ``unread(position:of:)``, of a node that takes in only what a synchronous standby has: none confirms that it has the rest.
+    case unconfirmed(position: Int64, of: Int64)
     /// The event at this position is pruned, and the file that should hold its entry does not; nil for no file, where there are no
     /// bundles.
     case pruned(position: Int64, file: String?)
@@ -148,6 +150,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         case .unread(let position, 0): "this node starts; it has \(position) events of the ledger, and reads on"
         case .unread(let position, let end):
             "this node starts; it has \(position) of \(end) events of the ledger, and reads on"
+        case .unconfirmed(let position, let end):
+            "this node starts; it has \(position) of \(end) events of the ledger, and waits for a synchronous standby that has the others"
         case .pruned(let position, nil):
             "the event at position \(position) is pruned: its entry is in an entry bundle outside the database"
         case .pruned(let position, let file?):

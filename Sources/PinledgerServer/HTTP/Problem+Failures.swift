@@ -96,7 +96,7 @@ extension Problem {
             switch fault {
             case .needsUpgrade: .upgradeNeeded
             case .unsigned: .eventsUnsigned
-            case .unread: .starting
+            case .unread, .unconfirmed: .starting
             default: .halted
             }
         self.init(type, "\(fault).")
