@@ -10,7 +10,7 @@ import subprocess
 import time
 
 import pytest
-from pinledger import BINARY, Process, Server, free_port, within
+from pinledger import BINARY, Process, Server, eventually, free_port, within
 from wire import Wire, get, resident_bytes
 
 APP = "com.example.tls"
@@ -230,6 +230,45 @@ def curl(node, *options: str) -> tuple[str, bytes, bytes]:
     )
     version = head.stderr.split(b"\r\n")[0].split(b" ")[0].decode()
     return version, head.stderr, head.stdout
+
+
+def fields(*pairs: tuple[str, str]) -> bytes:
+    """A block of just these fields, each a literal."""
+    return b"".join(b"\0" + b"".join(bytes([len(text)]) + text.encode() for text in pair) for pair in pairs)
+
+
+#: What is sent after the preface, and no request.
+BROKEN_HEADS = {
+    "a field in capitals": frame(HEADERS, END_HEADERS | END_STREAM, 1, block("/v1/apps", ("X-Upper", "a"))),
+    "a field of HTTP/1.1": frame(HEADERS, END_HEADERS | END_STREAM, 1, block("/v1/apps", ("connection", "close"))),
+    "no path": frame(HEADERS, END_HEADERS | END_STREAM, 1, fields((":method", "GET"), (":scheme", "https"))),
+    "a field that is not in the table": frame(HEADERS, END_HEADERS | END_STREAM, 1, b"\xff\xff\x01"),
+    "a block that nothing continues": frame(HEADERS, END_STREAM, 1, block("/v1/apps")) + frame(PING, 0, 0, b"12345678"),
+    "a continuation of nothing": frame(CONTINUATION, END_HEADERS, 1, block("/v1/apps")),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_HEADS)
+def test_a_head_over_http2_that_cannot_be_read_is_recorded(database, directory, name):
+    def records() -> list[dict]:
+        events = database.api.history(stream="audit")
+        found = [record for event in events for record in event["data"]["records"]]
+        return [record for record in found if "operation" not in record and record["address"] == "127.0.0.1"]
+
+    port = free_port()
+    options = arguments(database, port, *make_certificate(directory, "broken"))
+    node = Process(database.home / "tls-broken.log", options, port)
+    node.spawn()
+    node.wait_until(lambda: connect(node).answer_to("/healthz").status == 200)
+    try:
+        before = len(records())
+        with Streams(node) as streams:
+            streams.send(BROKEN_HEADS[name]).until_end()
+        eventually(lambda: len(records()) > before, "the record")
+        record = records()[-1]
+        assert (record["outcome"], record["problem"], record["status"]) == ("refused", "malformed_request", 400)
+    finally:
+        node.stop()
 
 
 # MARK: Protocols

@@ -5,12 +5,16 @@ import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOHTTP1
+import NIOHTTP2
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOSSL
 import PinWire
 import Pinning
 import Probing
+
+/// What is told of a request that is refused before the router has it.
+typealias OnRefusal = (Problem, _ requestID: String, _ peer: SocketAddress?) -> Void
 
 /// What every connection of a listener is made of: TLS where there is a certificate, the fast path, and behind it
 /// HTTP/1.1 or HTTP/2 when they are needed.
@@ -168,6 +172,11 @@ struct ConnectionSetup: HTTPChannelHandler {
     /// Adds HTTP/2 to a connection.
     func addHTTP2(to channel: any Channel, isOnTrial: Bool) -> EventLoopFuture<Exchange> {
         let http2 = isOnTrial ? self.routedHTTP2 : self.http2
-        return http2.setup(channel: channel, logger: Logger(label: "pinledger")).map { .http2($0) }
+        return http2.setup(channel: channel, logger: Logger(label: "pinledger")).flatMapThrowing { value in
+            let pipeline = channel.pipeline.syncOperations
+            let handler = try pipeline.handler(type: NIOHTTP2Handler.self)
+            try pipeline.addHandler(HTTP2Refusals(onRefusal: self.audit), position: .after(handler))
+            return .http2(value)
+        }
     }
 }

@@ -24,7 +24,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
 
     private let front: any ConnectionFront
     /// Called with each request that is refused here.
-    private let onRefusal: (Problem, _ requestID: String, _ peer: SocketAddress?) -> Void
+    private let onRefusal: OnRefusal
     private var input = Input.open
     /// Requests that were passed on and are not answered to the end.
     private(set) var outstanding = 0
@@ -41,10 +41,7 @@ final class HTTP1Rules: ChannelDuplexHandler {
     /// The last answer has gone out.
     private var isFinished = false
 
-    init(
-        front: any ConnectionFront,
-        onRefusal: @escaping (Problem, _ requestID: String, _ peer: SocketAddress?) -> Void
-    ) {
+    init(front: any ConnectionFront, onRefusal: @escaping OnRefusal) {
         self.front = front
         self.onRefusal = onRefusal
     }

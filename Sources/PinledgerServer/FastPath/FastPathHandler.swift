@@ -315,7 +315,8 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
     private func addHTTP2(_ context: ChannelHandlerContext) {
         self.content = .messages
         self.phase = .opening(since: self.share.now)
-        let streams = PreparedStreams(answers: self.answers, share: self.share, limits: self.setup.limits)
+        let streams = PreparedStreams(
+            answers: self.answers, share: self.share, limits: self.setup.limits, onRefusal: self.setup.audit)
         self.streams = streams
         // Handlers can only be added to a channel that is there.
         do { try context.pipeline.syncOperations.addHandler(streams) } catch { return context.close(promise: nil) }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import Hummingbird
 import NIOCore
 import NIOHPACK
 
@@ -19,6 +20,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     private let answers: PreparedAnswers?
     private let share: EventLoopState
     private let limits: Server.Limits
+    private let onRefusal: OnRefusal
     private var context: ChannelHandlerContext?
 
     private var input = FrameInput()
@@ -56,10 +58,15 @@ final class PreparedStreams: ChannelDuplexHandler {
     /// Streams reset after their answer, since when.
     private var resets = (count: 0, since: UInt32(0))
 
-    init(answers: PreparedAnswers?, share: EventLoopState, limits: Server.Limits) {
+    /// - Parameter onRefusal: Told of what is no HTTP/2, and ends the connection.
+    init(
+        answers: PreparedAnswers?, share: EventLoopState, limits: Server.Limits,
+        onRefusal: @escaping OnRefusal = { _, _, _ in }
+    ) {
         self.answers = answers
         self.share = share
         self.limits = limits
+        self.onRefusal = onRefusal
         self.lastUse = share.now
         self.lastReceived = share.now
         self.budget = FrameBudget(at: share.now)
@@ -81,8 +88,12 @@ final class PreparedStreams: ChannelDuplexHandler {
             case .bytes(let bytes): self.pass(bytes, context)
             case .frame(let head, let frame): self.read(head, frame, context)
             case .block(let block): self.read(block, context)
-            case .mistake(.malformed): self.end(.protocolError, context)
-            case .mistake(.tooLong): self.end(.enhanceYourCalm, context)
+            case .mistake(let mistake):
+                self.onRefusal(.unreadableHTTP2, "\(RequestID())", context.remoteAddress)
+                switch mistake {
+                case .malformed: self.end(.protocolError, context)
+                case .tooLong: self.end(.enhanceYourCalm, context)
+                }
             }
         }
         self.write(context)
