@@ -27,6 +27,10 @@ static const unsigned char rotations[] = {
 #embed "pages/rotations.md"
 };
 
+static const unsigned char renewals[] = {
+#embed "pages/renewals.md"
+};
+
 static const unsigned char rollouts[] = {
 #embed "pages/rollouts.md"
 };
@@ -144,6 +148,7 @@ static const struct handbook_text pages[] = {
     {"tour", tour, sizeof tour},
     {"guard-rails", guard_rails, sizeof guard_rails},
     {"rotations", rotations, sizeof rotations},
+    {"renewals", renewals, sizeof renewals},
     {"rollouts", rollouts, sizeof rollouts},
     {"kill-switch", kill_switch, sizeof kill_switch},
     {"telemetry", telemetry, sizeof telemetry},

@@ -121,7 +121,8 @@ extension AppCommand {
         }
     }
 
-    /// The hosts that a command is about; nil where it is about the whole app.
+    /// The hosts that a command is about; nil where it is about the whole app. Those of a rotation are only known in the app: its
+    /// events say them (``AppEvent/need(after:at:)``).
     fileprivate var hosts: [HostPattern]? {
         switch self {
         case .addHost(let host, _, _, _), .setSubdomains(let host, _), .removeHost(let host), .setMode(let host, _, _),
@@ -132,9 +133,10 @@ extension AppCommand {
             [host]
         case .rollout(let host, _), .engageKillSwitch(let host, _), .releaseKillSwitch(let host): host.map { [$0] }
         case .startRotation(let rotation): rotation.hosts
+        case .advanceRotation, .abortRotation: []
         case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
             .unarchive, .engageVersionKillSwitch, .releaseVersionKillSwitch, .describeKeys, .setGuardRail,
-            .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .react, .revert:
+            .setClient, .removeClient, .setClientKey, .react, .revert:
             nil
         }
     }
@@ -167,11 +169,12 @@ extension AppEvent {
         case .appArchived, .appUnarchived: return (.archiveApps, nil)
         case .clientKeySet: return (.manageClientKeys, nil)
         case .guardRailSet: return (.changeGuardRails, nil)
+        case .rotationAdvanced(let id, _), .rotationAborted(let id): return (.changeApps, before?.rotation(id)?.hosts)
         case .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet, .hostAdded,
             .hostSubdomainsSet, .hostRemoved, .modeSet, .endpointsSet, .candidateStarted, .candidatePromoted,
             .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
-            .keyDescribed, .guardRailsOverridden, .changeReverted, .rotationStarted, .rotationAdvanced,
-            .rotationAborted, .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
+            .keyDescribed, .guardRailsOverridden, .changeReverted, .rotationStarted, .rolloutPlanSet,
+            .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
             .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
             .rolloutResumed, .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved:
             return nil
@@ -185,6 +188,7 @@ extension DecisionContext {
         for event in change.events {
             if let (permission, hosts) = event.need(after: change.before, at: self.now) {
                 try self.require(permission, on: change.after.id, hosts: hosts)
+                if self.isForced { try self.require(.overrideGuardRails, on: change.after.id, hosts: hosts) }
             }
             // A host's kill switch ends with the host.
             if case .hostRemoved(let host) = event,

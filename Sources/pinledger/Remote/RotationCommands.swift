@@ -42,24 +42,12 @@ struct RotationCommands: AsyncParsableCommand {
         @Option(help: "The rotation's name. Default: the current time.") var name: String?
         @Flag(help: "The served key is compromised.") var emergency = false
         @Option(help: "With --emergency: the compromised key. Default: every primary.") var compromised: String?
-        @Option(help: "Percentage of clients that must have the next key before the switch.") var adoption: Double?
-        @Option(help: "Shortest time before the switch, such as 1h.") var minimumWait: String?
-        @Option(help: "Time after which the switch is allowed whatever the share of clients, such as 25h.")
-        var sufficientWait: String?
-        @Option(help: "How long the next key must be served before the old one is retired, such as 1d.") var settling:
-            String?
+        @OptionGroup var goals: RotationGoalOptions
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            var goals: [String: JSON] = [:]
-            goals["adoption_basis_points"] = try self.adoption.map { try RolloutCommands.basisPoints($0) }
-            for (name, text) in [
-                ("minimum_wait_seconds", self.minimumWait), ("sufficient_wait_seconds", self.sufficientWait),
-                ("settling_seconds", self.settling),
-            ] {
-                goals[name] = try text.map { .integer(try TimeInput.seconds($0)) }
-            }
+            let goals = try self.goals.members()
             var members: [String: JSON] = [
                 "rotation": .string(self.name ?? Self.name(at: Node.clock())),
                 "kind": self.emergency ? "emergency" : "planned",
@@ -145,6 +133,29 @@ struct RotationCommands: AsyncParsableCommand {
             let members: [String: JSON] = self.keepNext ? ["keep_next": true] : [:]
             try await self.remote.change("POST", "\(self.target.path)/abort", members, self.change)
         }
+    }
+}
+
+/// What the phases of a rotation wait for.
+struct RotationGoalOptions: ParsableArguments {
+    @Option(help: "Percentage of clients that must have the next key before the switch.") var adoption: Double?
+    @Option(help: "Shortest time before the switch, such as 1h.") var minimumWait: String?
+    @Option(help: "Time after which the switch is allowed whatever the share of clients, such as 25h.")
+    var sufficientWait: String?
+    @Option(help: "How long the next key must be served before the old one is retired, such as 1d.")
+    var settling: String?
+
+    /// The members of the API's goals; none for the default ones.
+    func members() throws -> [String: JSON] {
+        var goals: [String: JSON] = [:]
+        goals["adoption_basis_points"] = try self.adoption.map { try RolloutCommands.basisPoints($0) }
+        for (name, text) in [
+            ("minimum_wait_seconds", self.minimumWait), ("sufficient_wait_seconds", self.sufficientWait),
+            ("settling_seconds", self.settling),
+        ] {
+            goals[name] = try text.map { .integer(try TimeInput.seconds($0)) }
+        }
+        return goals
     }
 }
 

@@ -1,0 +1,152 @@
+import ArgumentParser
+import Foundation
+import PinWire
+import Pinning
+
+struct HookCommands: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "hook", abstract: "Deploy renewed certificates only when clients have their keys.",
+        discussion: """
+            ACME clients renew certificates by themselves, mostly with a new key. Clients that pin the old key would refuse it. \
+            As their deploy hook, `hook deploy` publishes the new key first and lets servers have it when the rotation's phase \
+            `deliver` is over; a timer runs `hook resume`. `pinledger handbook renewals` shows it for certbot, lego and acme.sh.
+            """,
+        subcommands: [Deploy.self, Resume.self, Status.self])
+
+    /// When waiting is a failure.
+    struct AlarmOptions: ParsableArguments {
+        @Option(
+            help: ArgumentHelp(
+                "Exit with 3 where the next certificate still waits and the served one ends within this time.",
+                valueName: "time"))
+        var alarm = "7d"
+
+        func seconds() throws -> Int64 { try TimeInput.seconds(self.alarm) }
+    }
+
+    struct Deploy: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Serve a renewed certificate, or have it wait until clients have its key.",
+            discussion: """
+                pinledger hook deploy com.example.app api.example.com --into /etc/pinledger/tls/api --then "systemctl reload nginx"
+                pinledger hook deploy com.example.app api.example.com --into /etc/pinledger/tls/api --certificate new.pem --key new.key
+
+                Servers read DIRECTORY/live/fullchain.pem and DIRECTORY/live/privkey.pem, never the ACME client's own files: those \
+                change before clients have the key. A certificate with the served key is served at once.
+
+                Without --certificate and --key, the files are those of which certbot, lego or acme.sh tells its hooks.
+                """)
+        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The hosts for which the certificate is served.") var hosts: [String]
+        @Option(help: ArgumentHelp("Directory from which servers read their certificate.", valueName: "directory"))
+        var into: String
+        @Option(help: ArgumentHelp("The certificate chain in PEM.", valueName: "file")) var certificate: String?
+        @Option(help: ArgumentHelp("The private key in PEM, which only its owner may read.", valueName: "file"))
+        var key: String?
+        @Option(
+            help: ArgumentHelp("Command for the shell that has servers load their certificate.", valueName: "command"))
+        var then: String?
+        @Option(
+            help: ArgumentHelp(
+                "Serve the next certificate this long before the served one ends, whatever its rotation waits for (recorded with force). Default: never.",
+                valueName: "time"))
+        var insistBefore: String?
+        @OptionGroup var goals: RotationGoalOptions
+        @OptionGroup var alarm: AlarmOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let told = RenewedCertificate.told
+            guard let chain = self.certificate ?? told?.chain, let key = self.key ?? told?.key,
+                (self.certificate == nil) == (self.key == nil)
+            else {
+                throw CommandFailure(
+                    "the certificate and its key are not named",
+                    advice: "Give --certificate and --key, or run this as a deploy hook of certbot, lego or acme.sh.",
+                    status: .usage)
+            }
+            let renewed = try RenewedCertificate(chainFile: chain, keyFile: key)
+            let alarm = try self.alarm.seconds()
+            let directory = try await CertificateDirectory(self.into)
+            var deployment = try directory.deployment() ?? Deployment(app: self.app, hosts: self.hosts)
+            (deployment.app, deployment.hosts, deployment.command) = (self.app, self.hosts, self.then)
+            deployment.goals = try self.goals.members()
+            deployment.insistence = try self.insistBefore.map { try TimeInput.seconds($0) }
+            let run = DeploymentRun(deployment, in: directory, self.remote)
+            try await run.deploy(renewed)
+            try await run.resume(alarm: alarm)
+        }
+    }
+
+    struct Resume: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Resume what waits in directories of certificates.",
+            discussion: """
+                pinledger hook resume /etc/pinledger/tls/*
+
+                For a timer, about every hour. It advances the rotations of renewed keys when what they wait for is there, and serves \
+                their certificates.
+                """)
+        @Argument(help: "Directories of `hook deploy`.", completion: .directory) var directories: [String]
+        @OptionGroup var alarm: AlarmOptions
+        @OptionGroup var remote: RemoteOptions
+
+        func run() async throws {
+            let alarm = try self.alarm.seconds()
+            var failure: (any Error)?
+            for path in self.directories {
+                do {
+                    let (directory, deployment) = try await CertificateDirectory.known(path)
+                    try await DeploymentRun(deployment, in: directory, self.remote).resume(alarm: alarm)
+                } catch {
+                    // One directory's trouble does not keep the others waiting.
+                    if let earlier = failure { Console.error(ErrorText.sentence(for: earlier)) }
+                    failure = error
+                }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    struct Status: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show what servers present from a directory, and what waits there.",
+            discussion: "pinledger hook status /etc/pinledger/tls/api")
+        @Argument(help: "Directories of `hook deploy`.", completion: .directory) var directories: [String]
+        @Option(name: .shortAndLong, help: ArgumentHelp("Form of the output.", valueName: "form"))
+        var output: RemoteOptions.OutputForm = .table
+
+        func run() async throws {
+            var all: [JSON] = []
+            for path in self.directories {
+                let (directory, deployment) = try await CertificateDirectory.known(path)
+                let live = try directory.live.map { try directory.certificate(of: $0) }
+                all.append(
+                    .members([
+                        "directory": .string(path), "deployment": deployment.json,
+                        "served": live.map { ["pin": .string($0.pin.description), "until": .string($0.end.rfc3339)] },
+                    ]))
+            }
+            guard self.output == .table else { return Console.print(["directories": .array(all)], self.output) }
+            for one in all {
+                let deployment = one["deployment"] ?? .null
+                let hosts = deployment["hosts"]?.arrayValue?.compactMap(\.stringValue).joined(separator: ", ") ?? ""
+                Console.print("\(one.text("directory")): \(hosts) of \(deployment.text("app"))")
+                if let served = one["served"] {
+                    Console.print("  served   \(served.text("pin")), until \(LocalTime.text(served.text("until")))")
+                } else {
+                    Console.print("  served   nothing yet")
+                }
+                for (name, word) in [("current", "waits"), ("next", "then")] {
+                    guard let renewal = deployment[name] else { continue }
+                    Console.print(
+                        "  \(word.padding(toLength: 8, withPad: " ", startingAt: 0)) \(renewal.text("pin")), rotation \(renewal.text("rotation"))"
+                    )
+                }
+                if deployment["command_due"] == true {
+                    Console.print("  The command after serving has not succeeded yet.")
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+"""Certificates that ACME clients renew with new keys, while curl connects with the pins of documents, old ones included."""
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import shlex
+import ssl
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from pinledger import API, BINARY, Server, eventually, free_port
+from tls_server import Key, TLSServer, curl
+
+HOST = "api.example.com"
+#: So short that an older document is stale within the test.
+LIFETIME = 6
+NUMBERS = itertools.count()
+GOALS = ["--minimum-wait", "1s", "--sufficient-wait", "1s", "--settling", "1s"]
+
+
+@pytest.fixture(scope="module")
+def node():
+    server = Server(
+        lowers_rails=False,
+        more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"]
+        + ["--document-lifetime", str(LIFETIME), "--document-max-age", "1"],
+    )
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
+class LiveServer(TLSServer):
+    """Presents what stood in a directory when `reloads` was written to last, as a server does that is told to reload."""
+
+    def __init__(self, directory: Path, key: Key):
+        self.directory, self.reloads = directory, directory.parent / "reloads"
+        self.loaded = 0
+        super().__init__(key)
+
+    def _answer(self, connection) -> None:
+        count = self.reloads.stat().st_size if self.reloads.exists() else 0
+        if count != self.loaded:
+            self.loaded = count
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            with contextlib.suppress(OSError):
+                context.load_cert_chain(self.directory / "live/fullchain.pem", self.directory / "live/privkey.pem")
+                self.context = context
+        super()._answer(connection)
+
+
+class World:
+    """One app with one host, its server, and clients that connect all the time."""
+
+    def __init__(self, node: Server, home: Path, name: str, role: str):
+        self.node, self.home, self.app, self.tls = node, home, f"com.example.{name}", home / "tls"
+        self.old, self.spare = (Key(home, key, HOST) for key in ("old", "spare"))
+        self.url = f"http://127.0.0.1:{node.port}"
+        self.server = LiveServer(self.tls, self.old)
+        node.cli("app", "create", self.app)
+        node.cli("host", "add", self.app, HOST, "--primary", str(self.old.certificate), "--backup", str(self.spare.request))
+        endpoint = f"{HOST}:{self.server.port}"
+        node.api.must("PATCH", f"/v1/apps/{self.app}/hosts/{HOST}", {"endpoints": [endpoint]})
+        self.token = home / "token"
+        self.token.touch(0o600)
+        grant = {"role": role, "apps": [self.app]} | ({"hosts": [HOST]} if role == "editor" else {})
+        self.token.write_text(node.api.must("POST", "/v1/tokens", {"name": "renewals", "grants": [grant]}).json["token"])
+        self.refused, self.connections, self.stop = [], 0, threading.Event()
+        self.clients = threading.Thread(target=self._connect, daemon=True)
+        self.clients.start()
+
+    def _connect(self) -> None:
+        """A client that has the newest document, and one whose document is about to be stale."""
+        documents = []
+        while not self.stop.is_set():
+            now = time.monotonic()
+            document = self.node.api.document(self.app).body.decode().split(".")[1]
+            payload = json.loads(base64.urlsafe_b64decode(document + "=" * (-len(document) % 4)))
+            pins = [f"{pin['alg']}/{pin['spki']}" for pin in payload["hosts"][0]["baseline"]["pins"]]
+            documents = [one for one in documents if one[0] > now - LIFETIME + 2] + [(now, pins)]
+            for held in (documents[0][1], pins):
+                status = curl(HOST, self.server.port, held)
+                self.connections += 1
+                if status:
+                    self.refused.append((status, held))
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        self.stop.set()
+        self.clients.join(30)
+        self.server.close()
+        assert self.connections and not self.refused, self.refused[:3]
+
+    @property
+    def deploy(self) -> list[str]:
+        return [
+            "hook", "deploy", self.app, HOST, "--into", str(self.tls), "--then", f"echo >> {self.home}/reloads", *GOALS,
+            "--server", self.url, "--token-file", str(self.token),
+        ]  # fmt: skip
+
+    def hook(self, *arguments: str, status: int = 0, **variables: str) -> str:
+        """Runs a command of the hooks as the account of a timer does."""
+        done = subprocess.run(
+            [BINARY, *arguments], env=os.environ | variables | {"NO_COLOR": "1"}, capture_output=True, text=True, timeout=120)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def resume(self, *more: str, status: int = 0) -> str:
+        return self.hook(
+            "hook", "resume", str(self.tls), "--server", self.url, "--token-file", str(self.token), *more, status=status)
+
+    def deployment(self) -> dict:
+        return json.loads((self.tls / "deployment.json").read_text())
+
+    def resume_until(self, is_so, what: str) -> None:
+        def look() -> bool:
+            self.resume()
+            return is_so()
+
+        eventually(look, what)
+
+    def serves(self, certificate: Path) -> bool:
+        return (self.tls / "live/fullchain.pem").read_bytes() == certificate.read_bytes()
+
+    def phases(self) -> list[str]:
+        return [one["phase"] for one in self.node.api.get(f"/v1/apps/{self.app}/rotations").json["rotations"]]
+
+
+@pytest.fixture
+def world(node, tmp_path, request):
+    world = World(node, tmp_path, f"renewed{next(NUMBERS)}", "admin" if "insisted" in request.node.name else "editor")
+    try:
+        yield world
+    finally:
+        world.close()
+
+
+def named(key: Key) -> list[str]:
+    return ["--certificate", str(key.certificate), "--key", str(key.key)]
+
+
+def test_renewals_with_new_keys_lock_nobody_out(world, tmp_path):
+    # The key that is pinned and served: nothing has to wait.
+    said = world.hook(*world.deploy, *named(world.old))
+    assert "Its key is the same as before" in said and world.serves(world.old.certificate)
+    first, second = (Key(tmp_path, name, HOST, days=47) for name in ("first", "second"))
+    said = world.hook(*world.deploy, *named(first))
+    assert "publishes the next key" in said and "clients have the next key" in said and world.serves(world.old.certificate)
+    # The ACME client runs its hook again, and renews once more: it changes nothing, and waits for its turn.
+    world.hook(*world.deploy, *named(first))
+    world.hook(*world.deploy, *named(second))
+    assert world.phases() == ["deliver"] and world.serves(world.old.certificate)
+    assert world.deployment()["next"]["pin"] == second.pin
+    assert f"rotation {world.deployment()['current']['rotation']}" in world.hook("hook", "status", str(world.tls))
+    # What may change another host of the app ends no phase of this one.
+    grant = {"role": "admin", "apps": [world.app], "hosts": ["www.example.com"]}
+    elsewhere = API(world.node.port, world.node.api.must("POST", "/v1/tokens", {"name": "elsewhere", "grants": [grant]}).json["token"])
+    rotation = f"/v1/apps/{world.app}/rotations/{world.deployment()['current']['rotation']}"
+    for action, body in (("advance", {}), ("advance", {"force": True, "reason": "test"}), ("abort", {"reason": "test"})):
+        refused = elsewhere.post(f"{rotation}/{action}", body)
+        assert (refused.status, refused.json["type"]) == (403, "/problems/permission_denied"), refused
+    # A certificate that soon ends is reported while the next one waits.
+    assert "waits for the rotation" in world.resume("--alarm", "100d", status=3)
+
+    world.resume_until(lambda: world.serves(first.certificate), "the first renewal")
+    world.resume_until(lambda: world.serves(second.certificate), "the second renewal")
+    world.resume_until(lambda: "current" not in world.deployment(), "the end of the rotation")
+    assert world.phases() == ["done", "done"]
+    roles = {pin["pin"]: pin["role"] for pin in world.node.api.get(f"/v1/apps/{world.app}/hosts/{HOST}").json["baseline"]["pins"] if pin["state"] == "active"}
+    assert roles == {second.pin: "primary", world.spare.pin: "backup"}
+    assert len(list((world.tls / "releases").iterdir())) == 2 and world.connections > 100
+    assert not [one for one in world.node.api.history(f"/v1/apps/{world.app}/history") if one["type"] == "GuardRailsOverridden"]
+
+
+def test_a_renewal_with_the_served_key_needs_no_server(world, tmp_path):
+    world.hook(*world.deploy, *named(world.old))
+    again = tmp_path / "again.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-days", "47", "-key", world.old.key, "-subj", f"/CN={HOST}", "-out", again], check=True)
+    away = [f"http://127.0.0.1:{free_port()}" if one == world.url else one for one in world.deploy]
+    world.hook(*away, "--certificate", str(again), "--key", str(world.old.key))
+    assert world.serves(again)
+    # Another key does need it, and waits.
+    other = Key(tmp_path, "other", HOST)
+    assert "reached" in world.hook(*away, *named(other), status=8)
+    assert world.serves(again) and world.deployment()["current"]["pin"] == other.pin
+
+
+def test_a_command_that_fails_is_run_again(world):
+    failing = [one if not one.startswith("echo") else "echo broken configuration; exit 7" for one in world.deploy]
+    said = world.hook(*failing, *named(world.old), status=1)
+    assert "broken configuration" in said and "(7)" in said and world.deployment()["command_due"] is True
+    assert "has not succeeded" in world.hook("hook", "status", str(world.tls))
+    world.resume(status=1)
+    world.hook(*world.deploy, *named(world.old))
+    assert world.deployment()["command_due"] is False
+
+
+def test_the_end_of_the_served_certificate_can_be_insisted_on(world, tmp_path):
+    world.hook(*world.deploy, *named(world.old))
+    key = Key(tmp_path, "urgent", HOST)
+    world.stop.set()
+    # No client of this test has the next key yet: it would be refused.
+    world.hook(*world.deploy, "--insist-before", "100d", *named(key))
+    assert world.serves(key.certificate)
+    [event] = [one for one in world.node.api.history(f"/v1/apps/{world.app}/history") if one["type"] == "GuardRailsOverridden"]
+    assert event["reason"].startswith("the served certificate ends at")
+
+
+@pytest.mark.parametrize("fault", ["no key", "another key", "open key", "no certificate", "nothing named", "not a link", "damaged state"])
+def test_what_cannot_be_deployed_is_refused_and_changes_nothing(world, tmp_path, fault):
+    other = Key(tmp_path, "other", HOST)
+    world.hook(*world.deploy, *named(world.old))
+    certificate, key, status = other.certificate, other.key, 2
+    if fault == "no key":
+        key = tmp_path / "missing"
+    elif fault == "another key":
+        key = world.old.key
+    elif fault == "open key":
+        key.chmod(0o644)
+    elif fault == "no certificate":
+        certificate = other.request
+    elif fault == "not a link":
+        (world.tls / "live").unlink()
+        (world.tls / "live").mkdir()
+        certificate, key, status = world.old.certificate, world.old.key, 1
+    elif fault == "damaged state":
+        (world.tls / "deployment.json").write_text("{")
+        status = 1
+    arguments = [] if fault == "nothing named" else ["--certificate", str(certificate), "--key", str(key)]
+    world.hook(*world.deploy, *arguments, status=status)
+    assert world.phases() == []
+
+
+class Pebble:
+    """An ACME server that takes every name for validated, and issues certificates of 47 days."""
+
+    def __init__(self, home: Path):
+        self.port, management = free_port(), free_port()
+        self.certificate = Key(home, "pebble", "localhost")
+        config = {
+            "pebble": {
+                "listenAddress": f"127.0.0.1:{self.port}", "managementListenAddress": f"127.0.0.1:{management}",
+                "certificate": str(self.certificate.certificate), "privateKey": str(self.certificate.key),
+                "httpPort": free_port(), "tlsPort": free_port(), "ocspResponderURL": "",
+                "externalAccountBindingRequired": False, "certificateValidityPeriod": 47 * 86_400,
+            }
+        }  # fmt: skip
+        (home / "pebble.json").write_text(json.dumps(config))
+        environment = os.environ | {"PEBBLE_VA_ALWAYS_VALID": "1", "PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"}
+        self.log = (home / "pebble.log").open("wb")
+        self.process = subprocess.Popen(["pebble", "-config", str(home / "pebble.json")], env=environment, stdout=self.log, stderr=self.log)
+        self.directory = f"https://localhost:{self.port}/dir"
+        arguments = ["curl", "-s", "--cacert", str(self.certificate.certificate), self.directory]
+        eventually(lambda: subprocess.run(arguments, capture_output=True).returncode == 0, "the ACME server")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture
+def pebble(tmp_path):
+    pebble = Pebble(tmp_path)
+    try:
+        yield pebble
+    finally:
+        pebble.close()
+
+
+def test_certbot_and_lego_renew_with_new_keys(world, pebble, tmp_path):
+    hook = shlex.join([BINARY, *world.deploy])
+    trust = str(pebble.certificate.certificate)
+
+    def run(*arguments: str) -> None:
+        environment = os.environ | {"REQUESTS_CA_BUNDLE": trust, "LEGO_CA_CERTIFICATES": trust}
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def certbot(*arguments: str) -> None:
+        run("certbot", *arguments, "--non-interactive", *(f"--{name}-dir={tmp_path}/certbot-{name}" for name in ("config", "work", "logs")))
+
+    # The host's server has a certificate already, with a key that is pinned.
+    world.hook(*world.deploy, *named(world.old))
+    certbot(
+        "certonly", "--server", pebble.directory, "--agree-tos", "--register-unsafely-without-email", "--manual",
+        "--preferred-challenges", "http", "--manual-auth-hook", "true", "-d", HOST, "--deploy-hook", hook,
+    )  # fmt: skip
+    lineage = tmp_path / f"certbot-config/live/{HOST}/fullchain.pem"
+    assert world.phases() == ["deliver"] and world.serves(world.old.certificate)
+    world.resume_until(lambda: world.serves(lineage), "certbot's certificate")
+    before = lineage.read_bytes()
+    certbot("renew", "--force-renewal", "--no-random-sleep-on-renew")
+    assert lineage.read_bytes() != before and not world.serves(lineage)
+    world.resume_until(lambda: world.serves(lineage), "certbot's second certificate")
+
+    lego = ["lego", "--server", pebble.directory, "--accept-tos", "--email", "tls@example.com", "--path", str(tmp_path / "lego"), "--domains", HOST,
+            "--http", "--http.port", f"127.0.0.1:{free_port()}"]  # fmt: skip
+    # It knows no quotes in a hook.
+    script = tmp_path / "hook"
+    script.write_text(f"#!/bin/sh\nexec {hook}\n")
+    script.chmod(0o700)
+    run(*lego, "run", "--run-hook", str(script))
+    issued = tmp_path / f"lego/certificates/{HOST}.crt"
+    world.resume_until(lambda: world.serves(issued), "lego's certificate")
+    world.resume_until(lambda: "current" not in world.deployment(), "the end of the last rotation")
+    assert world.phases() == ["done", "done", "done"]
