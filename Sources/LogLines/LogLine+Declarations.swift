@@ -37,7 +37,9 @@ extension LogLine {
         case .endUnconfirmed:
             .init(
                 .warning, "no standby confirms the ledger's last events; this node does not take them in yet",
-                advice: "Bring back a synchronous standby. Cancel no commit that waits for one.")
+                advice:
+                    "Bring back a synchronous standby, and check that `synchronous_standby_names` names it. Cancel no commit that waits for one."
+            )
         case .ledgerUnreadable:
             .init(.warning, "the ledger cannot be read; the node tries again", advice: Self.checkDatabase)
         case .writerHalted:

@@ -31,10 +31,13 @@ enum Console {
 }
 
 extension String {
-    /// The text with `?` for each control character.
+    /// The text with `?` for each control character, and for each that changes the direction of the text around it.
     fileprivate func withoutControls(but kept: Unicode.Scalar? = nil) -> String {
         String(
-            self.unicodeScalars.map { $0 != kept && $0.properties.generalCategory == .control ? "?" : Character($0) })
+            self.unicodeScalars.map { scalar in
+                let isControl = scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
+                return isControl && scalar != kept ? "?" : Character(scalar)
+            })
     }
 }
 

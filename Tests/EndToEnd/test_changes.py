@@ -336,6 +336,24 @@ def test_an_import_waits_for_its_approvals(admin, ada, bob):
     assert (again.json["change_id"], again.json["plan"]) == (change["change_id"], answers[0].json["plan"])
 
 
+def test_a_repeated_proposal_shows_nothing_that_others_added(admin):
+    mine, hidden = "com.example.repeated", "org.example.hidden"
+    for app in (mine, hidden):
+        admin.make_app(app, HOST)
+    editor = admin.holding("editor", mine)
+    body, key = {"display_name": "Mine", "reason": "test"}, {"Idempotency-Key": "repeated-proposal"}
+    for method, path, given in (
+        ("PATCH", f"/v1/apps/{mine}", body), ("PUT", f"/v1/apps/{mine}/spec", {"display_name": "Mine too", "reason": "test"}),
+    ):  # fmt: skip
+        first = editor.request(method, f"{path}?change=new", given, headers=key | {"Idempotency-Key": method})
+        assert first.status == 202, first
+        change = first.json["change_id"]
+        added = admin.request("PATCH", f"/v1/apps/{hidden}?change={change}", {"display_name": "Secret", "reason": "test"})
+        assert added.status == 202, added
+        again = editor.request(method, f"{path}?change=new", given, headers=key | {"Idempotency-Key": method})
+        assert problem(again) == (404, "change_unknown") and b"ecret" not in again.body and hidden.encode() not in again.body
+
+
 def test_keys_and_receivers_are_no_part_of_a_change(people, ada):
     root = people["root"].api
     for method, path, body in (

@@ -1,13 +1,17 @@
 """What belongs to no one command: names for servers, the first page to look at, any request, and forms of output."""
 
+import contextlib
 import json
 import os
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
 from pinledger import BINARY, Server, from_now
 from test_changes import Person
+from test_nodes import start_node
 
 SHOP, HOST = "com.example.shop", "api.example.com"
 
@@ -166,3 +170,130 @@ def test_any_request_can_be_sent(node, tmp_path):
 @pytest.mark.parametrize("words", [["app", "list"], ["app", "show", SHOP], ["host", "list", SHOP], ["key", "list"]])
 def test_yaml_says_what_json_says(node, words):
     assert yaml.safe_load(node.cli(*words, "--output", "yaml").stdout) == node.cli_json(*words)
+
+
+@contextlib.contextmanager
+def answering(answer):
+    """A server that is none of this program: `answer` gives status, headers and body for a method and a path. The requests it has got."""
+    got = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def handle_request(self):
+            got.append((self.command, self.path, self.rfile.read(int(self.headers.get("Content-Length", 0)))))
+            status, headers, body = answer(self.command, self.path)
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = handle_request
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", got
+    finally:
+        server.shutdown()
+
+
+READY = {"status": "ready", "serves": True, "serves_documents": True, "writes": True, "signs": True}
+
+
+@pytest.mark.parametrize(
+    "status, body",
+    [(404, b"{}"), (403, b"{}"), (200, b"[]"), (200, b"null"), (302, b"{}"), (502, b"<html>Bad gateway</html>"), (200, b'{"serves":true}'),
+     (200, b'{"serves":"yes","serves_documents":1,"writes":{},"signs":[]}')],
+)  # fmt: skip
+def test_the_status_of_another_program_is_an_error(desk, status, body):
+    with answering(lambda method, path: (status, {}, body)) as (url, _):
+        assert "does not answer as a server of Pinledger" in desk("status", "--server", url, status=8).stderr
+
+
+def test_the_status_shows_what_there_is_when_parts_fail(desk):
+    hostile = "\x1b]0;owned\x07\u202egnp.exe"
+
+    def answer(method: str, path: str):
+        parts = {
+            "/readyz": (503, {**READY, "writes": False, "write_failure": "the disk is full"}),
+            "/v1/whoami": (200, {"actor": {"name": hostile}}),
+            "/v1/nodes": (500, {"detail": f"broken {hostile}"}),
+            "/v1/kill-switches": (200, {"kill_switches": [{"scope": "fleet", "app": hostile, "expires_at": hostile}]}),
+            "/v1/attention": (200, []),
+        }
+        status, body = parts.get(path, (403, {}))
+        return status, {}, json.dumps(body).encode()
+
+    with answering(answer) as (url, _):
+        said = desk("status", "--server", url)
+        assert "not ready: writes no: the disk is full" in said.stdout and "not available: broken" in said.stdout
+        assert "1 engaged" in said.stdout and "open changes" in said.stderr
+        assert not {"\x1b", "\x07", "\u202e"} & set(said.stdout + said.stderr)
+        desk("status", "--server", url, "--exit-code", status=1)
+    long = b'{"counts":[' + b"0," * 3_000_000 + b"0]}"
+    with answering(lambda method, path: (200, {}, json.dumps(READY).encode() if path == "/readyz" else long)) as (url, _):
+        assert "more than" in desk("status", "--server", url, "--exit-code", status=1).stdout
+
+
+def test_nodes_that_only_serve_are_not_in_trouble(node, desk):
+    reader, api = start_node(node, "status reader", "--read-only")
+    try:
+        said = desk("status", "--server", f"http://127.0.0.1:{reader.port}", "--exit-code", PINLEDGER_TOKEN=api.token)
+        assert "ready (read-only)" in said.stdout
+    finally:
+        reader.stop()
+    serving = {**READY, "writes": False, "signs": False}
+    with answering(lambda method, path: (200, {}, json.dumps(serving).encode()) if path == "/readyz" else (404, {}, b"{}")) as (url, _):
+        said = desk("status", "--server", url, "--exit-code")
+        assert "clients and edges alone" in said.stderr
+    assert "token" in desk("status", "--server", address(node), status=4, PINLEDGER_TOKEN="pk_wrong").stderr
+
+
+def test_a_context_without_a_home_is_an_error(node, desk):
+    elsewhere = {"HOME": "", "PINLEDGER_SERVER": address(node), "PINLEDGER_TOKEN": node.api.token}
+    assert "HOME" in desk("app", "list", "--context", "production", status=2, **elsewhere).stderr
+    del elsewhere["PINLEDGER_SERVER"]
+    assert "HOME" in desk("app", "list", status=2, PINLEDGER_CONTEXT="production", **elsewhere).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--server", "https://"], ["--server", "https://me:secret@pins.example.com"], ["--server", "https://a/?b"], ["--server", "ftp://a"],
+     ["--server", "https://a", "--token-file", "-"], ["--server", "https://a", "--token-file", ""], ["--server", "https://a", "--client-certificate", "x"]],
+)  # fmt: skip
+def test_what_no_context_can_stand_for_is_refused(desk, words):
+    desk("context", "add", "wrong", *words, status=2)
+    assert desk("context", "list").stdout == ""
+
+
+def test_contexts_that_are_added_at_once_are_all_kept(desk):
+    threads = [
+        threading.Thread(target=desk, args=("context", "add", f"name-{number}", "--server", f"https://pins{number}.example.com"))
+        for number in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    kept = json.loads(desk("context", "list", "--output", "json").stdout)
+    assert [context["name"] for context in kept["contexts"]] == [f"name-{number}" for number in range(8)]
+
+
+def test_a_request_is_sent_as_it_was_given_or_not_at_all(desk):
+    with answering(lambda method, path: (200, {}, b"{}")) as (url, got):
+        body = '{"a": 1.5, "b": 12345678901234567890, "c": 1.0}'
+        desk("api", "POST", "/x", "--body", "-", "--server", url, input=body)
+        assert got[-1] == ("POST", "/x", body.encode())
+        desk("api", "POST", "/x", "--body", "-", "--server", url, input="a: 1\nb: [x]\n")
+        assert json.loads(got[-1][2]) == {"a": 1, "b": ["x"]}
+        count = len(got)
+        for wrong in (["--header", "X Y: 1"], ["--header", "X: a\nb"], ["--header", ":v"], ["--idempotency-key", "a\nb"], ["--idempotency-key", ""]):
+            desk("api", "POST", "/x", *wrong, "--server", url, status=2)
+        assert len(got) == count
+    with answering(lambda method, path: (307, {"Location": "https://elsewhere.example.com/"}, b"")) as (url, got):
+        for method in ("GET", "POST", "DELETE"):
+            assert "elsewhere.example.com" in desk("api", method, "/x", "--server", url, status=8).stderr
+        assert len(got) == 3

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from pinledger import Server, eventually, within
+from pinledger import API, Process, Server, eventually, free_port, within
 from test_nodes import start_node
 
 APP, HOST = "com.example.trouble", "api.example.com"
@@ -169,6 +169,15 @@ def test_a_node_that_starts_without_its_standby_serves_what_it_remembers(databas
         reason = "waits for a synchronous standby"
         eventually(lambda: reason in rename(api, "meanwhile", "meanwhile").json["detail"], "the reason")
         assert len(lines(node, "end_unconfirmed")) == 1, node.tail()
+        # One that remembers nothing listens all the same, and says that it serves nothing.
+        port = free_port()
+        ephemeral = Process(
+            database.home / "ephemeral.log",
+            ["serve", "--database", database.connection_string, "--listen", f"127.0.0.1:{port}", *options[:2], *options[4:]], port)
+        ephemeral.spawn()
+        ephemeral.wait_until(lambda: API(port, None).request("GET", "/healthz").status == 200)
+        assert API(port, None).request("GET", "/readyz?for=serves_documents").status == 503
+        ephemeral.stop()
         with standby(database, "elsewhere", tmp_path / "again"):
             eventually(lambda: api.get("/readyz?for=writes").status == 200, "word that changes are recorded")
             assert rename(api, "after", "after").status == 200

@@ -207,8 +207,8 @@ struct StandbyTests {
                 let (ledger, follower) = (node.ledger, node.follower)
                 ledger.beginReading()
                 // A command does not wait; a node does.
-                await #expect(throws: Follower.Unconfirmed.self) { try await follower.readToEnd(waits: false) }
-                async let start: Void = follower.readToEnd()
+                await #expect(throws: Follower.Unconfirmed.self) { try await follower.readToEnd() }
+                async let start: Void = follower.readToEnd {}
                 #expect(await eventually { log.text.contains { $0.contains("end_unconfirmed") } })
                 let waiting = LedgerFault.unconfirmed(position: 0, of: 1)
                 #expect(ledger.position == 0 && ledger.unread == waiting)

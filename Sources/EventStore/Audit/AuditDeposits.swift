@@ -20,7 +20,8 @@ package struct AuditDeposits: Sendable {
     /// Keeps what a node has counted: where the node reads from a standby, in the primary among the hosts of its connection string.
     ///
     /// - Parameter records: At most ``AuditEvent/recordLimit``.
-    /// - Returns: False where there is no room, or the string has no host but standbys.
+    /// - Returns: False where there is no room, or the string has no host but this standby.
+    /// - Throws: ``PostgresError``, also where no host is a primary, or the primary lets the node not in.
     package func deposit(_ records: [AuditRecord], omitted: Int64, of node: String) async throws -> Bool {
         let parameters: [PostgresValue] = [
             .text(node), .bytes(JSON.array(records.map(\.json)).canonicalBytes), .int64(omitted),
@@ -28,8 +29,7 @@ package struct AuditDeposits: Sendable {
         if let isKept = try await self.pool.query(Self.statement, parameters).only.optionalBool(0) { return isKept }
         var configuration = self.pool.configuration
         configuration.preferredServer = .readWrite
-        // Without a primary it waits, as without room.
-        guard let connection = await Self.connection(configuration) else { return false }
+        let connection = try await PostgresConnection.connect(configuration)
         let answer: Result<Bool?, any Error>
         do { answer = .success(try await connection.query(Self.statement, parameters).only.optionalBool(0)) } catch {
             answer = .failure(error)
@@ -38,13 +38,10 @@ package struct AuditDeposits: Sendable {
         return try answer.get() ?? false
     }
 
-    private static func connection(_ configuration: PostgresConfiguration) async -> PostgresConnection? {
-        try? await PostgresConnection.connect(configuration)
-    }
-
-    /// Null on a standby, which keeps nothing.
+    /// Null on a standby, which keeps nothing. A deposit waits for no synchronous standby: repeated for want of an answer, it would be
+    /// recorded twice.
     private static let statement =
-        "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pinledger.deposit_audit($1, $2, $3) END"
+        "SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.deposit_audit($1, $2, $3) END"
 
     /// Takes the oldest deposits, for a minute.
     package func lease(atMost limit: Int32) async throws -> [Deposit] {

@@ -54,17 +54,13 @@ package struct NodeRegistry: Sendable {
         self.pool = pool
     }
 
-    /// Where the database can be written to. A report waits for no synchronous standby: it may be lost, and must come while none answers.
-    private static let isPrimary =
-        "NOT pg_is_in_recovery() AND set_config('synchronous_commit', 'local', true) IS NOT NULL"
-
     /// Reports a node; a standby keeps no reports.
     ///
     /// - Parameter id: 32 hexadecimal digits, drawn by each process.
     package func report(_ report: NodeReport, as id: String) async throws {
         _ = try await self.pool.query(
             """
-            SELECT CASE WHEN \(Self.isPrimary) THEN pinledger.report_node($1, $2, $3, $4, $5, $6, $7, $8) END
+            SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.report_node($1, $2, $3, $4, $5, $6, $7, $8) END
             """,
             [
                 .text(id), .text(report.name), .text(report.program), .int32(report.schemaVersion),
@@ -75,7 +71,8 @@ package struct NodeRegistry: Sendable {
     /// Removes a node that stops.
     package func forget(_ id: String) async throws {
         _ = try await self.pool.query(
-            "SELECT CASE WHEN \(Self.isPrimary) THEN pinledger.forget_node($1) END", [.text(id)])
+            "SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.forget_node($1) END",
+            [.text(id)])
     }
 
     /// The nodes that have reported within the last day, those that were seen last first: at most 1000.

@@ -107,14 +107,17 @@ package struct Follower: Sendable {
     ///
     /// - Parameters:
     ///   - isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
-    ///   - waits: Whether to ask until a standby confirms.
+    ///   - onWaiting: Called when it has to wait for a standby; nil to fail instead.
     /// - Throws: ``Unconfirmed`` where it does not wait, and otherwise as ``catchUp(trusting:confirms:)``.
-    package func readToEnd(trusting isTrusting: Bool = false, waits: Bool = true) async throws {
+    package func readToEnd(trusting isTrusting: Bool = false, onWaiting: (@Sendable () -> Void)? = nil) async throws {
         var isReported = false
         while let unconfirmed = try await self.unconfirmed(trusting: isTrusting) {
-            guard waits else { throw unconfirmed }
+            guard let onWaiting else { throw unconfirmed }
+            // The database does answer.
+            self.ledger.database.find(.reading, self.logger)
             if !isReported { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed)"]) }
             isReported = true
+            onWaiting()
             try await Task.sleep(for: .seconds(1))
         }
     }
@@ -153,9 +156,9 @@ package struct Follower: Sendable {
         }
         // What a standby shows, a standby has. A node that prefers standbys reads from the primary where none answers.
         if confirms, !isStandby, self.ledger.position < head.position {
-            do { try await self.confirm() } catch {
+            do { try await self.confirm() } catch let unconfirmed as Unconfirmed {
                 self.ledger.noteUnconfirmed(before: head.position)
-                throw error
+                throw unconfirmed
             }
         }
         guard try await self.isSigned(head) else {

@@ -38,6 +38,7 @@ extension Ledger {
     /// Notes that the database went away while the node reads.
     package func noteLoss(_ error: PostgresError, _ logger: Logger) {
         self.database.lose(.reading, error, logger)
+        self.withReading { reading, _, _ in reading?.isUnconfirmed = false }
     }
 
     /// Says that the node has read the ledger, or stopped doing so.

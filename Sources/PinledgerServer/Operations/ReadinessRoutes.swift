@@ -47,6 +47,7 @@ struct ReadinessRoutes: Sendable {
             "documents": .integer(Int64(self.services.publisher.table.count)),
             "documents_behind": .integer(Int64(self.services.lag.count)),
             "client_streams": .integer(Int64(self.push.count)),
+            "read_only": .bool(self.services.writer == nil),
             "can_sign": .bool(self.services.keys.canSign),
             "can_write": .bool(readiness.writes),
         ]

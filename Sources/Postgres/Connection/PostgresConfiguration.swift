@@ -69,6 +69,11 @@ package struct PostgresConfiguration: Sendable {
         self.preparesStatements = preparesStatements
     }
 
+    /// Whether the server is a primary, as a condition in SQL. Where it is, the commit of the statement's transaction waits for no
+    /// synchronous standby: for what may be lost, and has to come while none answers.
+    package static let isPrimaryAndWaitsForNone =
+        "NOT pg_is_in_recovery() AND set_config('synchronous_commit', 'local', true) IS NOT NULL"
+
     /// Whether a commit of the session waits until a standby has it.
     package static let commitsWait = """
         SELECT current_setting('synchronous_standby_names') <> ''

@@ -19,7 +19,7 @@ package struct TokenUseStore: Sendable {
     /// - Parameter uses: Token ids, each with a /24 of IPv4 or a /48 of IPv6: at most ``batch``.
     package func report(_ uses: [(token: String, network: IPNetwork)]) async throws {
         _ = try await self.pool.query(
-            "SELECT CASE WHEN NOT pg_is_in_recovery() THEN pinledger.report_token_uses($1, $2) END",
+            "SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.report_token_uses($1, $2) END",
             [.textArray(uses.map(\.token)), .textArray(uses.map(\.network.description))])
     }
 

@@ -50,6 +50,13 @@ struct APIClient {
 
         /// Turns a problem into a failure with its sentence, its advice and the right exit code.
         func check() throws {
+            if (300..<400).contains(self.status), self.status != 304 {
+                let target = self.headers.first(name: "Location").map { ", a redirect to \($0)" } ?? ""
+                throw CommandFailure(
+                    "the server answered \(self.status)\(target): nothing was done",
+                    advice: "Redirects are not followed, for the token's sake. Name the right address with --server.",
+                    status: .unreachable)
+            }
             guard self.status >= 400 else { return }
             let problem = try? self.json
             var lines = [problem?["detail"]?.stringValue ?? "the server answered \(self.status)"]
@@ -99,6 +106,9 @@ struct APIClient {
         _ method: String, _ path: String, body: [UInt8]?, key: String?, headers: [(String, String)] = []
     ) async throws -> Answer {
         let key = key ?? UUID().uuidString
+        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw CommandFailure("an idempotency key has 1 to 255 printable ASCII characters", status: .usage)
+        }
         let end = ContinuousClock.now + .seconds(60)
         var isUncertain = false
         var last = ""

@@ -47,7 +47,7 @@ struct APICommand: AsyncParsableCommand {
                 "\(self.path) is no path of the API: it begins without /", advice: "Give a path such as /v1/apps.",
                 status: .usage)
         }
-        let body = try self.body.map { try YAMLFile(path: $0).json.canonicalBytes }
+        let body = try self.body.map { try YAMLFile(path: $0).requestBody }
         let headers = try self.header.map(Self.header)
         try await self.place.withClient { client in
             let answer =
@@ -77,10 +77,19 @@ struct APICommand: AsyncParsableCommand {
             throw CommandFailure("--header \(text) has no colon", advice: "Give NAME: VALUE.", status: .usage)
         }
         let name = text[..<colon].trimmingCharacters(in: .whitespaces)
+        let value = text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+        let marks = "!#$%&'*+-.^_`|~".utf8
+        let isToken = name.utf8.allSatisfy {
+            (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || marks.contains($0)
+        }
+        guard !name.isEmpty, isToken, value.utf8.allSatisfy({ $0 == 9 || (0x20...0x7E).contains($0) }) else {
+            throw CommandFailure(
+                "--header \(text) is no header", advice: "Give NAME: VALUE, in ASCII and on one line.", status: .usage)
+        }
         guard !["authorization", "host", "idempotency-key"].contains(name.lowercased()) else {
             throw CommandFailure(
                 "--header cannot set \(name): the command does, by its own flags", status: .usage)
         }
-        return (name, text[text.index(after: colon)...].trimmingCharacters(in: .whitespaces))
+        return (name, value)
     }
 }

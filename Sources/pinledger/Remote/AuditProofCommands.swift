@@ -9,10 +9,10 @@ struct AuditCheckpointCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "checkpoint", abstract: "Print the signed checkpoint of the ledger as it is now.",
         discussion: "pinledger audit checkpoint")
-    @OptionGroup var remote: RemoteOptions
+    @OptionGroup var place: ServerOptions
 
     func run() async throws {
-        try await self.remote.withClient { client in
+        try await self.place.withClient { client in
             let answer = try await client.send("GET", "/log/checkpoint")
             try answer.check()
             Console.write(answer.body)
@@ -29,10 +29,10 @@ struct AuditProveCommand: AsyncParsableCommand {
             With the file and the log's key, an auditor verifies the event without a server.
             """)
     @Argument(help: "The event's position in the ledger.") var position: Int64
-    @OptionGroup var remote: RemoteOptions
+    @OptionGroup var place: ServerOptions
 
     func run() async throws {
-        try await self.remote.withClient { client in
+        try await self.place.withClient { client in
             let answer = try await client.send("GET", "/log/entries/\(self.position)/proof")
             try answer.check()
             Console.write(answer.body)

@@ -18,6 +18,11 @@ struct LogTrustOptions: ParsableArguments {
             }
             return key
         }
+        guard !self.key.isEmpty else {
+            throw CommandFailure(
+                "no key of the log is given", advice: "Give --key; `pinledger log show` prints the log's.",
+                status: .usage)
+        }
         let (keys, witnesses) = (try self.key.map(parsed), try self.witness.map(parsed))
         guard let trust = LogTrust(log: keys, witnesses: witnesses, quorum: self.quorum) else {
             throw CommandFailure(

@@ -64,12 +64,12 @@ struct LoginCommand: AsyncParsableCommand {
                 Console.error(
                     "PINLEDGER_TOKEN is set: commands use that token, and not this session, until it is unset.")
             }
-            guard var file = try SessionFile() else {
+            let session = SessionFile.Session(server: client.base, token: text, tokenID: id, expiresAt: end)
+            guard try await SessionFile.change({ try $0.begin(session) }) != nil else {
                 throw CommandFailure(
                     "there is no directory to store the session in: neither XDG_STATE_HOME nor HOME is set",
                     advice: "Set one of them, or use `pinledger login --print-token`.")
             }
-            try file.begin(.init(server: client.base, token: text, tokenID: id, expiresAt: end))
         }
     }
 
@@ -123,7 +123,7 @@ struct LogoutCommand: AsyncParsableCommand {
 
     func run() async throws {
         var context = try self.place.serverContext()
-        guard var file = try SessionFile(), let session = file[context.base] else {
+        guard let file = try SessionFile(), let session = file[context.base] else {
             throw CommandFailure(
                 "there is no session with \(context.server)", advice: "Name the server with --server.",
                 status: .notFound)
@@ -134,7 +134,7 @@ struct LogoutCommand: AsyncParsableCommand {
             // It is over already.
             if answer.status != 401 { try answer.check() }
         }
-        try file.end(session)
+        _ = try await SessionFile.change { try $0.end(session) }
         Console.error("Signed out of \(session.server).")
     }
 }

@@ -76,7 +76,7 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "File with the token, which only its owner may read, - for standard input. Default: PINLEDGER_TOKEN, then the session of `pinledger login`, then PINLEDGER_DATA (./.pinledger).",
+            "File with the token, which only its owner may read, - for standard input. Default: the context's, or without a context PINLEDGER_TOKEN; then the session of `pinledger login`, then PINLEDGER_DATA (./.pinledger).",
             valueName: "file"
         )
     )
@@ -150,7 +150,11 @@ struct ServerOptions: ParsableArguments {
         let isByVariable = self.context == nil && Environment["PINLEDGER_SERVER"] != nil
         guard !isByVariable else { return nil }
         let wanted = self.context ?? Environment["PINLEDGER_CONTEXT"]
-        guard wanted != nil || !isElsewhere, let file = try ContextFile() else { return nil }
+        guard wanted != nil || !isElsewhere else { return nil }
+        guard let file = try ContextFile() else {
+            guard wanted == nil else { throw ContextFile.homeless }
+            return nil
+        }
         guard let name = wanted ?? file.current else { return nil }
         return try file.context(named: name)
     }

@@ -44,6 +44,19 @@ struct SessionFile {
         }
     }
 
+    /// Changes the file while no other process does; nil for a user without a home.
+    static func change(_ body: (inout SessionFile) throws -> Void) async throws -> Void? {
+        guard let path = Self.ofUser else { return nil }
+        let directory = (path as NSString).deletingLastPathComponent
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch { throw CommandFailure("the directory \(directory) cannot be made: \(error.localizedDescription)") }
+        let lock = try await FileLock("\(path).lock")
+        guard var file = try SessionFile() else { return nil }
+        return try withExtendedLifetime(lock) { try body(&file) }
+    }
+
     /// The session with a server.
     subscript(server: String) -> Session? { self.sessions.first { $0.server == server } }
 
@@ -78,11 +91,6 @@ struct SessionFile {
                     ]
                 })
         ]
-        let directory = (self.path as NSString).deletingLastPathComponent
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch { throw CommandFailure("the directory \(directory) cannot be made: \(error.localizedDescription)") }
         do throws(PrivateFile.Failure) {
             try PrivateFile.write(Array("\(json.canonicalText)\n".utf8), to: self.path)
         } catch {

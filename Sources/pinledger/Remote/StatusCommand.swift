@@ -11,7 +11,8 @@ struct StatusCommand: AsyncParsableCommand {
             pinledger status --exit-code
 
             What the token may not read is left out, and named. With --exit-code the command ends with 1 if the node \
-            does not serve, record and sign, if a kill switch is engaged, or if anything is urgent.
+            does not do what it is there for (serve, record and sign; a read-only node and an edge only serve), if a kill switch is \
+            engaged, if anything is urgent, or if an answer is missing.
             """)
     @Flag(help: "Exit with 1 if anything is wrong.") var exitCode = false
     @OptionGroup var remote: RemoteOptions
@@ -19,6 +20,7 @@ struct StatusCommand: AsyncParsableCommand {
     func run() async throws {
         let status = try await self.remote.withClient { try await ServerStatus(of: $0) }
         if self.remote.output == .table { status.show() } else { Console.print(status.json, self.remote.output) }
+        if let failure = status.failure { throw failure }
         if self.exitCode, status.isTroubled { throw ExitCode(ExitStatus.failure.rawValue) }
     }
 }
@@ -63,22 +65,62 @@ struct ServerStatus {
         }
     }
 
-    /// - Throws: ``CommandFailure`` where the server is not reachable, or the token is not valid.
+    /// Why an answer is missing that the token may read, by its name.
+    private let failures: [Part: CommandFailure]
+
+    /// The most bytes of an answer, and the time for one: a first look takes neither long nor much room.
+    private static let limit = 4 << 20
+    private static let patience = Duration.seconds(20)
+
+    /// - Throws: ``CommandFailure`` where the server is not reachable, or is none of this program.
     init(of client: APIClient) async throws {
         var answers: [Part: JSON] = [:]
+        var failures: [Part: CommandFailure] = [:]
         for part in Part.allCases {
-            let answer = try await client.send("GET", part.path)
-            // A node that is not ready says so with 503, and a node that reads the ledger takes no token yet.
-            if part == .readiness {
-                answers[part] = try answer.json
-                continue
+            do {
+                let answer = try await Self.answer(of: client, part.path)
+                if part == .readiness {
+                    // A node that is not ready says so with 503.
+                    let json = try? answer.json
+                    if json?["type"]?.stringValue?.hasPrefix("/problems/") == true { try answer.check() }
+                    guard [200, 503].contains(answer.status), let json,
+                        Self.uses.allSatisfy({ json[$0] == true || json[$0] == false })
+                    else {
+                        throw CommandFailure(
+                            "\(client.base) does not answer as a server of Pinledger does: \(answer.status) at /readyz",
+                            advice: "Check the address, and what stands between.", status: .unreachable)
+                    }
+                    answers[part] = json
+                    continue
+                }
+                guard ![403, 404].contains(answer.status) else { continue }
+                try answer.check()
+                let json = try answer.json
+                guard json.objectValue != nil else { throw CommandFailure("the answer is no object") }
+                answers[part] = json
+            } catch let failure as CommandFailure where part != .readiness {
+                failures[part] = failure
             }
-            guard ![403, 404].contains(answer.status) else { continue }
-            try answer.check()
-            answers[part] = try answer.json
         }
         self.server = client.base
         self.answers = answers
+        self.failures = failures
+    }
+
+    private static func answer(of client: APIClient, _ path: String) async throws -> APIClient.Answer {
+        try await withThrowingTaskGroup(of: APIClient.Answer.self) { group in
+            group.addTask { try await client.send("GET", path, limit: Self.limit) }
+            group.addTask {
+                try await Task.sleep(for: Self.patience)
+                throw CommandFailure(
+                    "\(client.base)\(path) has not answered to its end within \(Self.patience)", status: .unreachable)
+            }
+            defer { group.cancelAll() }
+            guard let answer = try await group.next(), answer.body.count <= Self.limit else {
+                throw CommandFailure("\(client.base)\(path) answers with more than \(Self.limit) bytes")
+            }
+            return answer
+        }
     }
 
     var json: JSON {
@@ -89,15 +131,29 @@ struct ServerStatus {
 
     private static let uses = ["serves", "serves_documents", "writes", "signs"]
 
-    /// What the node does not do now.
-    private var idle: [String] { Self.uses.filter { self.answers[.readiness]?[$0] == false } }
+    /// What the address is there for: an edge, and clients' address, have none of the operators' operations; a read-only node records
+    /// and signs nothing.
+    private var purpose: [String] {
+        let isForOperators = self.answers[.whoami] != nil || self.failures[.whoami] != nil
+        let isReadOnly = self.answers[.readiness]?["read_only"] == true
+        return isForOperators && !isReadOnly ? Self.uses : Array(Self.uses.prefix(2))
+    }
+
+    /// What the node does not do now, and is there for.
+    private var idle: [String] { self.purpose.filter { self.answers[.readiness]?[$0] != true } }
     private var switches: [JSON] { self.answers[.killSwitches]?["kill_switches"]?.arrayValue ?? [] }
     private func count(_ severity: String) -> Int64 {
         self.answers[.attention]?["counts"]?[severity]?.integerValue ?? 0
     }
 
-    /// Whether the node does not serve, record or sign, a kill switch is engaged, or anything is urgent.
-    var isTroubled: Bool { !self.idle.isEmpty || !self.switches.isEmpty || self.count("urgent") > 0 }
+    /// Whether the node does not do what it is there for, a kill switch is engaged, anything is urgent, or an answer is missing that is
+    /// not refused.
+    var isTroubled: Bool {
+        !self.idle.isEmpty || !self.switches.isEmpty || self.count("urgent") > 0 || !self.failures.isEmpty
+    }
+
+    /// Why the command fails after it has shown what there is; nil where it does not.
+    var failure: CommandFailure? { self.failures.values.first { $0.status == .unauthorized } }
 
     // MARK: For people
 
@@ -117,21 +173,29 @@ struct ServerStatus {
         if let reviews = self.answers[.reviews]?["changes"]?.arrayValue, !reviews.isEmpty {
             table.add(["changes to review", Self.number(reviews, self.answers[.reviews])])
         }
+        for part in Part.allCases {
+            guard let failure = self.failures[part] else { continue }
+            table.add([part.name, "not available: \(failure.message.split(separator: "\n").first ?? "")"])
+        }
         Console.print(table.text)
         self.showSwitches()
         self.showUrgent()
         self.showChanges()
-        let missing = Part.allCases.filter { self.answers[$0] == nil }.map(\.name)
-        if !missing.isEmpty { Console.error("This token may not read: \(missing.joined(separator: ", ")).") }
+        let refused = Part.allCases.filter { self.answers[$0] == nil && self.failures[$0] == nil }.map(\.name)
+        guard !refused.isEmpty else { return }
+        Console.error(
+            self.answers[.whoami] == nil && self.failures[.whoami] == nil
+                ? "This address answers clients and edges alone, and tells operators nothing more."
+                : "This token may not read: \(refused.joined(separator: ", ")).")
     }
 
     private var readiness: String {
         let idle = self.idle.map { $0.replacing("_", with: " ") }
-        guard !idle.isEmpty else { return "ready" }
-        let reason = self.answers[.readiness]?["reason"].map { _ in
-            ": \(self.answers[.readiness]?.text("reason") ?? "")"
-        }
-        return "not ready: \(idle.joined(separator: ", ")) no\(reason ?? "") (`pinledger doctor` says why)"
+        let kind = self.answers[.readiness]?["read_only"] == true ? " (read-only)" : ""
+        guard !idle.isEmpty else { return "ready\(kind)" }
+        let reasons = ["fault", "suspension", "write_failure"].compactMap { self.answers[.readiness]?[$0]?.stringValue }
+        return
+            "not ready\(kind): \(idle.joined(separator: ", ")) no\(reasons.isEmpty ? "" : ": \(reasons.joined(separator: "; "))")"
     }
 
     private static func text(ofMe me: JSON) -> String {
@@ -144,8 +208,8 @@ struct ServerStatus {
         let live = nodes.filter { $0["live"] == true }
         let versions = Set(live.map { $0.text("version") }).sorted()
         let away = nodes.count - live.count
-        return "\(live.count) running \(versions.joined(separator: " and "))"
-            + (away == 0 ? "" : ", \(away) not seen lately")
+        let version = versions.isEmpty ? "" : " \(versions.joined(separator: " and "))"
+        return "\(live.count) live\(version)" + (away == 0 ? "" : ", \(away) not seen lately")
     }
 
     private var attention: String {
@@ -164,7 +228,7 @@ struct ServerStatus {
         for engaged in self.switches.prefix(Self.rows) {
             let place = ["app", "host"].compactMap { engaged[$0]?.stringValue }.joined(separator: " ")
             let until = LocalTime.text(engaged.text("expires_at"))
-            Console.print("  \(place.isEmpty ? engaged.text("scope") : place) until \(until)")
+            Console.line("  \(place.isEmpty ? engaged.text("scope") : place) until \(until)")
         }
     }
 
@@ -174,7 +238,7 @@ struct ServerStatus {
         Console.print("\nUrgent (`pinledger attention`):")
         for item in urgent.prefix(Self.rows) {
             let place = ["app", "host"].compactMap { item[$0]?.stringValue }.joined(separator: " ")
-            Console.print("  \(place.isEmpty ? "" : "\(place): ")\(item.text("detail"))")
+            Console.line("  \(place.isEmpty ? "" : "\(place): ")\(item.text("detail"))")
         }
     }
 
@@ -183,7 +247,7 @@ struct ServerStatus {
         guard !changes.isEmpty else { return }
         Console.print("\nWait for approval, or to be applied (`pinledger change list`):")
         for change in changes.prefix(Self.rows) {
-            Console.print(
+            Console.line(
                 "  \(change.text("change_id")) by \(change["author"]?.text("name") ?? "-"): \(change.text("reason"))")
         }
     }

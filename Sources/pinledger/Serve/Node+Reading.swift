@@ -58,7 +58,7 @@ extension Node {
         if ledger.fault == nil, published > ledger.endSeen {
             try await self.haltOnDamage(ledger) {
                 // Other nodes may have recorded and published meanwhile.
-                try await follower.readToEnd(waits: progress != nil)
+                try await follower.readToEnd(onWaiting: progress.map { $0.wait })
                 let position = ledger.endSeen
                 guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
             }
@@ -90,14 +90,9 @@ extension Node {
                     }
                 }
                 try await self.haltOnDamage(ledger) {
-                    try await self.readToEnd(ledger, parts.follower, pool, waits: progress != nil)
+                    try await self.readToEnd(ledger, parts.follower, pool, onWaiting: progress.map { $0.wait })
                 }
                 return audit
-            } catch let unconfirmed as Follower.Unconfirmed {
-                throw CommandFailure(
-                    "the ledger's last events may be lost in a failover: \(unconfirmed)",
-                    advice: "Bring back a synchronous standby, or leave --require-synchronous out.",
-                    status: .unreachable)
             } catch let error as PostgresError
                 where (error.isConnectionLoss || error.meansNoServer)
                 && progress?.servesDocuments == true && !Task.isCancelled
@@ -186,14 +181,17 @@ extension Node {
     /// Reads the ledger to its end. An end that is not authenticated is taken, and authenticated, where the operator has said
     /// that this start trusts the database.
     ///
-    /// - Parameter waits: Whether to wait for a standby that has the end, on a node that takes in nothing else.
-    private func readToEnd(_ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, waits: Bool) async throws {
+    /// - Parameter onWaiting: Called where it waits for a standby that has the end, on a node that takes in nothing else; nil to fail
+    ///   instead.
+    private func readToEnd(
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, onWaiting: (@Sendable () -> Void)?
+    ) async throws {
         do {
-            try await follower.readToEnd(waits: waits)
+            try await follower.readToEnd(onWaiting: onWaiting)
             // Each call looks for signatures for a limited time.
             while ledger.position == 0, !ledger.hasSearched {
                 try await Task.sleep(for: .milliseconds(10))
-                try await follower.readToEnd(waits: waits)
+                try await follower.readToEnd(onWaiting: onWaiting)
             }
             guard ledger.position == 0, let unsigned = ledger.unsigned else { return }
             throw CommandFailure(
@@ -207,7 +205,7 @@ extension Node {
                 try await follower.catchUpToAuthenticated()
                 throw LedgerFault.unauthenticated(from: ledger.position, to: end, defect)
             }
-            try await follower.readToEnd(trusting: true, waits: waits)
+            try await follower.readToEnd(trusting: true, onWaiting: onWaiting)
             if !self.configuration.isReadOnly {
                 guard try await LedgerReader(pool: pool).authenticateEnd(of: ledger) else { throw fault }
             }

@@ -254,7 +254,12 @@ struct Node {
             group.addTask { await parts.services.writer?.run() }
             defer { group.cancelAll() }
             do {
-                _ = try await self.read(parts)
+                do { _ = try await self.read(parts) } catch let unconfirmed as Follower.Unconfirmed {
+                    throw CommandFailure(
+                        "the ledger's last events may be lost in a failover: \(unconfirmed)",
+                        advice: "Bring back a synchronous standby, or leave --require-synchronous out.",
+                        status: .unreachable)
+                }
                 parts.services.ledger.endReading()
                 if let fault = parts.services.ledger.fault, fault.meansUpgrade {
                     throw CommandFailure("\(fault)", advice: "Use the program that the nodes run.")

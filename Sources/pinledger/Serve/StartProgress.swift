@@ -15,7 +15,7 @@ final class StartProgress: Sendable {
 
     enum Stage: Sendable {
         case reading
-        /// The ledger is still read, and documents are there to be served.
+        /// The ledger is still read, and the node listens: there are documents to be served, or it will take long.
         case documents
         case started(Started)
         case failed(any Error)
@@ -49,6 +49,12 @@ final class StartProgress: Sendable {
             for await _ in changes {}
         }
         return nil
+    }
+
+    /// Listens, though there may be nothing to serve yet: probes and operators get an answer.
+    func wait() {
+        guard case .reading = self.content.withLock({ $0.stage }) else { return }
+        self.reach(.documents)
     }
 
     /// Whether documents are served while the ledger is read.

@@ -192,6 +192,7 @@ struct CommandExecutor: Sendable {
             recorded.streamVersion = self.services.ledger.view.state.version(of: command.stream)
         }
         if let proposal = try Proposal(exchange) {
+            try self.requireVisible(recorded, in: exchange)
             return Self.result(recorded, of: command, proposal, recorded.entries.first?.changeID ?? "")
         }
         return Result(recorded: recorded, isDryRun: false, stream: command.stream)
@@ -235,7 +236,8 @@ struct CommandExecutor: Sendable {
         members["difference"] = result.difference
         members["change_id"] = result.changeID.map { .string($0) }
         members["guard_rail_findings"] = .array(result.recorded.findings.map(\.json))
-        if result.isDryRun { members["plan_hash"] = .string(Hex.encode(result.recorded.plan)) }
+        // A proposal's plan has a new id each time.
+        if result.isDryRun, result.changeID == nil { members["plan_hash"] = .string(Hex.encode(result.recorded.plan)) }
         members["events"] = .array(result.recorded.entries.map { $0.json })
         return .json(.object(members), status: result.isDryRun ? .ok : status, headers: headers)
     }

@@ -109,8 +109,18 @@ extension CommandExecutor {
         await self.keep(change.material)
         let recorded = try await writer.execute(request)
         await self.services.publisher.waitForPublication(through: recorded.position)
+        if recorded.isReplay { try self.requireVisible(recorded, in: exchange) }
         // A repeated request gets the id of the first one.
         return Self.result(recorded, of: command, proposal, recorded.entries.first?.changeID ?? id)
+    }
+
+    /// Refuses to repeat the answer about a change that the caller no longer sees: others have added to it what it may not see.
+    func requireVisible(_ recorded: Recorded, in exchange: Exchange) throws {
+        let state = self.services.ledger.view.state
+        guard let id = recorded.entries.first?.changeID, let change = state.changes[id],
+            !state.isVisible(change, to: exchange.rights)
+        else { return }
+        throw Problem(Refusal.changeUnknown(id))
     }
 
     /// The result of a command that was written down. One that was applied at once is answered as if it had been carried out

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Keys
 import PinWire
 
 struct ContextCommands: AsyncParsableCommand {
@@ -18,10 +19,18 @@ struct ContextCommands: AsyncParsableCommand {
 
     /// The file, which a user without a home has not.
     fileprivate static func file() throws -> ContextFile {
-        guard let file = try ContextFile() else {
-            throw CommandFailure("contexts are kept below your home, and HOME is not set", status: .usage)
-        }
+        guard let file = try ContextFile() else { throw ContextFile.homeless }
         return file
+    }
+
+    /// Says what comes before the context in use.
+    fileprivate static func warnOfPrecedence() {
+        for name in ["PINLEDGER_SERVER", "PINLEDGER_CONTEXT"] where Environment[name] != nil {
+            return Console.error("\(name) is set, and comes before it.")
+        }
+        let directory = DataDirectory.ofEnvironment
+        guard PrivateFile.exists("\(directory)/context.json") else { return }
+        Console.error("\(directory) names the server of `pinledger dev`, and comes before it.")
     }
 
     struct Add: AsyncParsableCommand {
@@ -57,16 +66,37 @@ struct ContextCommands: AsyncParsableCommand {
                     "\(self.name) is no name for a context: it has 1 to 64 lower-case letters, digits and hyphens",
                     status: .usage)
             }
-            guard ["http", "https"].contains(URLComponents(string: self.server)?.scheme?.lowercased()) else {
-                throw CommandFailure("\(self.server) is no address: it begins with https:// or http://", status: .usage)
+            let address = URLComponents(string: self.server)
+            guard let address, ["http", "https"].contains(address.scheme?.lowercased()),
+                address.host?.isEmpty == false, address.user == nil, address.password == nil, address.query == nil,
+                address.fragment == nil
+            else {
+                throw CommandFailure(
+                    "\(self.server) is no address of a server",
+                    advice: "Give https:// or http:// with the host, and without a user, a query or a fragment.",
+                    status: .usage)
             }
-            var file = try ContextCommands.file()
-            try file.add(
-                ContextFile.Context(
-                    name: self.name, server: self.server, tokenFile: Self.absolute(self.tokenFile),
-                    caFile: Self.absolute(self.caFile), clientCertificate: Self.absolute(self.clientCertificate),
-                    clientKey: Self.absolute(self.clientKey), allowsHTTP: self.allowHTTP))
-            Console.print(file.current == self.name ? "\(self.name) is added, and in use." : "\(self.name) is added.")
+            guard (self.clientCertificate == nil) == (self.clientKey == nil) else {
+                throw CommandFailure("--client-certificate and --client-key must be given together", status: .usage)
+            }
+            for file in [self.tokenFile, self.caFile, self.clientCertificate, self.clientKey] {
+                guard let file, file.isEmpty || file == "-" else { continue }
+                throw CommandFailure("a context names files, and “\(file)” is none", status: .usage)
+            }
+            let context = ContextFile.Context(
+                name: self.name, server: self.server, tokenFile: Self.absolute(self.tokenFile),
+                caFile: Self.absolute(self.caFile), clientCertificate: Self.absolute(self.clientCertificate),
+                clientKey: Self.absolute(self.clientKey), allowsHTTP: self.allowHTTP)
+            let (before, isInUse) = try await ContextFile.change { file in
+                let before = file[self.name]
+                try file.add(context)
+                return (before, file.current == self.name)
+            }
+            Console.print("\(self.name) is \(before == nil ? "added" : "replaced")\(isInUse ? ", and in use" : "").")
+            if let file = before?.tokenFile, context.tokenFile == nil {
+                Console.error("It named the token file \(file), and names none now.")
+            }
+            ContextCommands.warnOfPrecedence()
         }
 
         /// The same file from every directory.
@@ -82,9 +112,9 @@ struct ContextCommands: AsyncParsableCommand {
         @Argument(help: "The name.") var name: String
 
         func run() async throws {
-            var file = try ContextCommands.file()
-            try file.use(self.name)
+            try await ContextFile.change { try $0.use(self.name) }
             Console.print("\(self.name) is in use.")
+            ContextCommands.warnOfPrecedence()
         }
     }
 
@@ -121,8 +151,7 @@ struct ContextCommands: AsyncParsableCommand {
         @Argument(help: "The name.") var name: String
 
         func run() async throws {
-            var file = try ContextCommands.file()
-            try file.remove(self.name)
+            try await ContextFile.change { try $0.remove(self.name) }
             Console.print("\(self.name) is removed.")
         }
     }

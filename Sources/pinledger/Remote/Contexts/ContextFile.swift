@@ -31,6 +31,30 @@ struct ContextFile {
         return home.map { "\($0)/pinledger/contexts.yaml" }
     }
 
+    /// Why a user has no contexts.
+    static var homeless: CommandFailure {
+        CommandFailure(
+            "contexts are kept below your home, and neither XDG_CONFIG_HOME nor HOME is set",
+            advice: "Set one of them, or name the server with --server.", status: .usage)
+    }
+
+    /// Changes the file while no other process does.
+    static func change<R>(_ body: (inout ContextFile) throws -> R) async throws -> R {
+        guard let path = Self.ofUser else { throw Self.homeless }
+        try Self.makeDirectory(of: path)
+        let lock = try await FileLock("\(path).lock")
+        guard var file = try ContextFile() else { throw Self.homeless }
+        return try withExtendedLifetime(lock) { try body(&file) }
+    }
+
+    private static func makeDirectory(of path: String) throws {
+        let directory = (path as NSString).deletingLastPathComponent
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch { throw CommandFailure("the directory \(directory) cannot be made: \(error.localizedDescription)") }
+    }
+
     /// - Throws: ``CommandFailure`` where others may read the file, or may have written it, or where it is malformed.
     init?() throws {
         guard let path = Self.ofUser else { return nil }
@@ -41,6 +65,7 @@ struct ContextFile {
         do throws(PrivateFile.Failure) { data = try PrivateFile.read(path) } catch {
             throw CommandFailure(error, "the contexts", path)
         }
+        guard !data.isEmpty else { return }
         (self.current, self.contexts) = try YAMLFile(data, named: path).read { (m) throws(JSONDefect) in
             let current = try m.optional("current")?.string()
             var contexts: [Context] = []
@@ -95,11 +120,6 @@ struct ContextFile {
         let json = JSON.members([
             "current": self.current.map { .string($0) }, "contexts": .array(self.contexts.map(\.json)),
         ])
-        let directory = (self.path as NSString).deletingLastPathComponent
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch { throw CommandFailure("the directory \(directory) cannot be made: \(error.localizedDescription)") }
         let text = try YAMLText.text(of: json)
         do throws(PrivateFile.Failure) { try PrivateFile.write(Array(text.utf8), to: self.path) } catch {
             throw CommandFailure(error, "the contexts", self.path)

@@ -8,7 +8,7 @@ import PinWire
 /// directory below `releases`, and is replaced in one step: certificate and key always go together. `deployment.json` says what waits.
 final class CertificateDirectory {
     let path: String
-    private let lock: CInt
+    private let lock: FileLock
 
     private static let stateLimit = 1 << 16
 
@@ -22,14 +22,7 @@ final class CertificateDirectory {
         } catch {
             throw CommandFailure("\(path)/releases cannot be made: \(ErrorText.sentence(for: error))", status: .usage)
         }
-        self.lock = open("\(path)/lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard self.lock >= 0 else { throw CommandFailure("\(path)/lock cannot be opened", status: .usage) }
-        for _ in 0..<300 where flock(self.lock, LOCK_EX | LOCK_NB) != 0 {
-            try await Task.sleep(for: .milliseconds(100))
-        }
-        guard flock(self.lock, LOCK_EX | LOCK_NB) == 0 else {
-            throw CommandFailure("another `pinledger hook` works on \(path)", advice: "Try again when it has ended.")
-        }
+        self.lock = try await FileLock("\(path)/lock")
     }
 
     /// A directory in which something was deployed before.
@@ -44,8 +37,6 @@ final class CertificateDirectory {
         }
         return (directory, deployment)
     }
-
-    deinit { if self.lock >= 0 { close(self.lock) } }
 
     // MARK: State
 

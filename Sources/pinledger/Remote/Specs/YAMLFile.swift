@@ -6,6 +6,7 @@ import Yams
 struct YAMLFile {
     let path: String
     let json: JSON
+    private let bytes: [UInt8]
 
     private static let byteLimit = 16 * 1_048_576
     /// The most values, those that aliases repeat included.
@@ -56,6 +57,13 @@ struct YAMLFile {
             throw CommandFailure("\(path) holds no values, or more than \(Self.valueLimit)", status: .usage)
         }
         self.json = json
+        self.bytes = data
+    }
+
+    /// The value for a request: a file in JSON as it is, since not all of its values have a form in YAML.
+    var requestBody: [UInt8] {
+        (try? JSON(parsing: self.bytes, limits: .stored(depth: 64, nodes: .max))) == nil
+            ? self.json.canonicalBytes : self.bytes
     }
 
     /// Reads the file's members; a defect is named with its place in the file.
