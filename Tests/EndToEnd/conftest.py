@@ -16,7 +16,7 @@ from pinledger import Server
 #: The files that take longest, the longest first. They begin first: a long one that began last would keep one process at work
 #: after the others have ended.
 LONGEST = (
-    "test_backup test_rotation test_firebase test_tls test_adoption test_webhooks test_rollout_plan test_reaction test_push "
+    "test_backup test_rotation test_hooks test_acme_clients test_firebase test_tls test_adoption test_webhooks test_rollout_plan test_reaction test_push "
     "test_forged_clients test_sealing test_limits test_operator test_telemetry test_tls_limits test_exports test_kill9"
 ).split()
 

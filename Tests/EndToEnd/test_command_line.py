@@ -264,7 +264,7 @@ def test_a_context_without_a_home_is_an_error(node, desk):
     [["--server", "https://"], ["--server", "https://me:secret@pins.example.com"], ["--server", "https://a/?b"], ["--server", "ftp://a"],
      ["--server", "https://a", "--token-file", "-"], ["--server", "https://a", "--token-file", ""], ["--server", "https://a", "--client-certificate", "x"]],
 )  # fmt: skip
-def test_what_no_context_can_stand_for_is_refused(desk, words):
+def test_a_context_for_no_server_is_refused(desk, words):
     desk("context", "add", "wrong", *words, status=2)
     assert desk("context", "list").stdout == ""
 

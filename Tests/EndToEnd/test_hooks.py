@@ -5,15 +5,18 @@ import contextlib
 import itertools
 import json
 import os
-import shlex
 import ssl
 import subprocess
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from pinledger import API, BINARY, Server, eventually, free_port
+from test_changes import Person
 from tls_server import Key, TLSServer, curl
 
 HOST = "api.example.com"
@@ -148,7 +151,7 @@ def named(key: Key) -> list[str]:
 def test_renewals_with_new_keys_lock_nobody_out(world, tmp_path):
     # The key that is pinned and served: nothing has to wait.
     said = world.hook(*world.deploy, *named(world.old))
-    assert "Its key is the same as before" in said and world.serves(world.old.certificate)
+    assert "serves the certificate" in said and world.serves(world.old.certificate) and world.phases() == []
     first, second = (Key(tmp_path, name, HOST, days=47) for name in ("first", "second"))
     said = world.hook(*world.deploy, *named(first))
     assert "publishes the next key" in said and "clients have the next key" in said and world.serves(world.old.certificate)
@@ -165,6 +168,13 @@ def test_renewals_with_new_keys_lock_nobody_out(world, tmp_path):
     for action, body in (("advance", {}), ("advance", {"force": True, "reason": "test"}), ("abort", {"reason": "test"})):
         refused = elsewhere.post(f"{rotation}/{action}", body)
         assert (refused.status, refused.json["type"]) == (403, "/problems/permission_denied"), refused
+    # Nor does it by a change that its owner has proposed with other rights.
+    owner = Person(world.node.api, "owner", "admin", world.app)
+    limited = world.node.api.must("POST", "/v1/tokens", {"name": "limited", "principal_id": owner.id, "grants": [grant]}).json
+    for action, body in (("advance", {"force": True, "reason": "test"}), ("abort", {"reason": "test"})):
+        change = owner.api.must("POST", f"{rotation}/{action}?change=new", body).json["change_id"]
+        applied = API(world.node.port, limited["token"]).post(f"/v1/changes/{change}/apply", {})
+        assert (applied.status, applied.json["type"]) == (403, "/problems/permission_denied"), applied
     # A certificate that soon ends is reported while the next one waits.
     assert "waits for the rotation" in world.resume("--alarm", "100d", status=3)
 
@@ -174,6 +184,7 @@ def test_renewals_with_new_keys_lock_nobody_out(world, tmp_path):
     assert world.phases() == ["done", "done"]
     roles = {pin["pin"]: pin["role"] for pin in world.node.api.get(f"/v1/apps/{world.app}/hosts/{HOST}").json["baseline"]["pins"] if pin["state"] == "active"}
     assert roles == {second.pin: "primary", world.spare.pin: "backup"}
+    # The old key is there until its rotation is over, and one release longer.
     assert len(list((world.tls / "releases").iterdir())) == 2 and world.connections > 100
     assert not [one for one in world.node.api.history(f"/v1/apps/{world.app}/history") if one["type"] == "GuardRailsOverridden"]
 
@@ -182,7 +193,9 @@ def test_a_renewal_with_the_served_key_needs_no_server(world, tmp_path):
     world.hook(*world.deploy, *named(world.old))
     again = tmp_path / "again.pem"
     subprocess.run(
-        ["openssl", "req", "-x509", "-days", "47", "-key", world.old.key, "-subj", f"/CN={HOST}", "-out", again], check=True)
+        ["openssl", "req", "-x509", "-days", "47", "-key", world.old.key, "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-out", again],
+        check=True, capture_output=True,
+    )  # fmt: skip
     away = [f"http://127.0.0.1:{free_port()}" if one == world.url else one for one in world.deploy]
     world.hook(*away, "--certificate", str(again), "--key", str(world.old.key))
     assert world.serves(again)
@@ -213,8 +226,22 @@ def test_the_end_of_the_served_certificate_can_be_insisted_on(world, tmp_path):
     assert event["reason"].startswith("the served certificate ends at")
 
 
-@pytest.mark.parametrize("fault", ["no key", "another key", "open key", "no certificate", "nothing named", "not a link", "damaged state"])
-def test_what_cannot_be_deployed_is_refused_and_changes_nothing(world, tmp_path, fault):
+def expired(key: Key, path: Path) -> Path:
+    """A certificate of a key that ended in 2021."""
+    secret = serialization.load_pem_private_key(key.key.read_bytes(), None)
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, HOST)])
+    builder = x509.CertificateBuilder(name, name, secret.public_key(), 1, datetime(2020, 1, 1), datetime(2021, 1, 1))
+    certificate = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(HOST)]), False).sign(secret, hashes.SHA256())
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    return path
+
+
+FAULTS = ["no key", "another key", "open key", "no certificate", "a key in it", "another name", "over", "nothing named", "not a link", "damaged state",
+          "open directory", "linked state"]  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_defective_certificate_is_refused_and_changes_nothing(world, tmp_path, fault):
     other = Key(tmp_path, "other", HOST)
     world.hook(*world.deploy, *named(world.old))
     certificate, key, status = other.certificate, other.key, 2
@@ -226,6 +253,19 @@ def test_what_cannot_be_deployed_is_refused_and_changes_nothing(world, tmp_path,
         key.chmod(0o644)
     elif fault == "no certificate":
         certificate = other.request
+    elif fault == "a key in it":
+        certificate = tmp_path / "both.pem"
+        certificate.write_bytes(other.key.read_bytes() + other.certificate.read_bytes())
+    elif fault == "another name":
+        other = Key(tmp_path, "elsewhere", "www.example.com")
+        certificate, key = other.certificate, other.key
+    elif fault == "over":
+        certificate = expired(other, tmp_path / "expired.pem")
+    elif fault == "open directory":
+        world.tls.chmod(0o777)
+    elif fault == "linked state":
+        (world.tls / "deployment.json").rename(tmp_path / "state")
+        (world.tls / "deployment.json").symlink_to(tmp_path / "state")
     elif fault == "not a link":
         (world.tls / "live").unlink()
         (world.tls / "live").mkdir()
@@ -238,77 +278,60 @@ def test_what_cannot_be_deployed_is_refused_and_changes_nothing(world, tmp_path,
     assert world.phases() == []
 
 
-class Pebble:
-    """An ACME server that takes every name for validated, and issues certificates of 47 days."""
-
-    def __init__(self, home: Path):
-        self.port, management = free_port(), free_port()
-        self.certificate = Key(home, "pebble", "localhost")
-        config = {
-            "pebble": {
-                "listenAddress": f"127.0.0.1:{self.port}", "managementListenAddress": f"127.0.0.1:{management}",
-                "certificate": str(self.certificate.certificate), "privateKey": str(self.certificate.key),
-                "httpPort": free_port(), "tlsPort": free_port(), "ocspResponderURL": "",
-                "externalAccountBindingRequired": False, "certificateValidityPeriod": 47 * 86_400,
-            }
-        }  # fmt: skip
-        (home / "pebble.json").write_text(json.dumps(config))
-        environment = os.environ | {"PEBBLE_VA_ALWAYS_VALID": "1", "PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"}
-        self.log = (home / "pebble.log").open("wb")
-        self.process = subprocess.Popen(["pebble", "-config", str(home / "pebble.json")], env=environment, stdout=self.log, stderr=self.log)
-        self.directory = f"https://localhost:{self.port}/dir"
-        arguments = ["curl", "-s", "--cacert", str(self.certificate.certificate), self.directory]
-        eventually(lambda: subprocess.run(arguments, capture_output=True).returncode == 0, "the ACME server")
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
-
-
-@pytest.fixture
-def pebble(tmp_path):
-    pebble = Pebble(tmp_path)
-    try:
-        yield pebble
-    finally:
-        pebble.close()
-
-
-def test_certbot_and_lego_renew_with_new_keys(world, pebble, tmp_path):
-    hook = shlex.join([BINARY, *world.deploy])
-    trust = str(pebble.certificate.certificate)
-
-    def run(*arguments: str) -> None:
-        environment = os.environ | {"REQUESTS_CA_BUNDLE": trust, "LEGO_CA_CERTIFICATES": trust}
-        done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    def certbot(*arguments: str) -> None:
-        run("certbot", *arguments, "--non-interactive", *(f"--{name}-dir={tmp_path}/certbot-{name}" for name in ("config", "work", "logs")))
-
-    # The host's server has a certificate already, with a key that is pinned.
+def test_a_key_that_people_rotate_to_is_served_with_their_rotation(world, tmp_path):
     world.hook(*world.deploy, *named(world.old))
-    certbot(
-        "certonly", "--server", pebble.directory, "--agree-tos", "--register-unsafely-without-email", "--manual",
-        "--preferred-challenges", "http", "--manual-auth-hook", "true", "-d", HOST, "--deploy-hook", hook,
-    )  # fmt: skip
-    lineage = tmp_path / f"certbot-config/live/{HOST}/fullchain.pem"
-    assert world.phases() == ["deliver"] and world.serves(world.old.certificate)
-    world.resume_until(lambda: world.serves(lineage), "certbot's certificate")
-    before = lineage.read_bytes()
-    certbot("renew", "--force-renewal", "--no-random-sleep-on-renew")
-    assert lineage.read_bytes() != before and not world.serves(lineage)
-    world.resume_until(lambda: world.serves(lineage), "certbot's second certificate")
+    key = Key(tmp_path, "by-hand", HOST)
+    world.node.cli("rotation", "start", world.app, HOST, "--name", "by-hand", "--next", str(key.certificate), *GOALS)
+    assert "by-hand is in the phase deliver" in world.hook(*world.deploy, *named(key))
+    world.resume_until(lambda: world.phases() != ["deliver"] and world.serves(key.certificate), "the certificate")
+    world.resume_until(lambda: "current" not in world.deployment(), "the end of the rotation")
+    assert world.phases() == ["done"]
 
-    lego = ["lego", "--server", pebble.directory, "--accept-tos", "--email", "tls@example.com", "--path", str(tmp_path / "lego"), "--domains", HOST,
-            "--http", "--http.port", f"127.0.0.1:{free_port()}"]  # fmt: skip
-    # It knows no quotes in a hook.
-    script = tmp_path / "hook"
-    script.write_text(f"#!/bin/sh\nexec {hook}\n")
-    script.chmod(0o700)
-    run(*lego, "run", "--run-hook", str(script))
-    issued = tmp_path / f"lego/certificates/{HOST}.crt"
-    world.resume_until(lambda: world.serves(issued), "lego's certificate")
-    world.resume_until(lambda: "current" not in world.deployment(), "the end of the last rotation")
-    assert world.phases() == ["done", "done", "done"]
+
+def test_a_rotation_that_others_force_on_is_followed(world, tmp_path):
+    world.hook(*world.deploy, *named(world.old))
+    key, other = Key(tmp_path, "forced", HOST), Key(tmp_path, "other", HOST)
+    world.hook(*world.deploy, *named(key))
+    rotation = world.deployment()["current"]["rotation"]
+    world.hook(*world.deploy, *named(other))
+    # So that every client has the key.
+    eventually(lambda: world.node.api.get(f"/v1/apps/{world.app}/rotations/{rotation}").json["ready"], "the gate")
+    for _ in range(2):
+        world.node.cli("rotation", "advance", world.app, rotation, "--force", "--reason", "test")
+    assert world.phases() == ["settle"] and world.serves(world.old.certificate)
+    world.resume()
+    assert world.serves(key.certificate)
+    # What was served before stays, with its key, as long as the rotation goes on.
+    assert len(list((world.tls / "releases").iterdir())) == 3
+    assert "Dropped" in world.hook("hook", "drop", str(world.tls)) and world.deployment()["current"]["pin"] == other.pin
+    assert "waits" in world.resume() and world.serves(key.certificate)
+
+
+def test_an_aborted_rotation_and_a_missed_hook_are_noticed(world, tmp_path):
+    source = [tmp_path / "acme.pem", tmp_path / "acme.key"]
+
+    def renew(key: Key) -> None:
+        source[0].write_bytes(key.certificate.read_bytes())
+        source[1].touch(0o600)
+        source[1].write_bytes(key.key.read_bytes())
+
+    def given() -> list[str]:
+        return ["--certificate", str(source[0]), "--key", str(source[1])]
+
+    renew(world.old)
+    world.hook(*world.deploy, *given())
+    # The ACME client renews, and its hook does not run to its end.
+    missed = Key(tmp_path, "missed", HOST, days=100)
+    renew(missed)
+    assert "publishes the next key" in world.resume()
+    rotation = world.deployment()["current"]["rotation"]
+    world.node.cli("rotation", "abort", world.app, rotation, "--reason", "test")
+    assert "was aborted" in world.resume(status=3) and world.serves(world.old.certificate)
+    world.hook("hook", "drop", str(world.tls))
+    world.resume()
+    # What is there no longer is reported, also where nothing waits.
+    assert "no other one waits" in world.resume("--alarm", "200d", status=3)
+    (world.tls / "releases" / os.readlink(world.tls / "live").split("/")[-1]).rename(tmp_path / "gone")
+    assert "no certificate that can be read" in world.resume(status=3)
+    world.hook(*world.deploy, *named(world.old))
+    assert world.serves(world.old.certificate)

@@ -38,8 +38,8 @@ package struct AuditDeposits: Sendable {
         return try answer.get() ?? false
     }
 
-    /// Null on a standby, which keeps nothing. A deposit waits for no synchronous standby: repeated for want of an answer, it would be
-    /// recorded twice.
+    /// Null on a standby, which keeps nothing. A deposit waits for no synchronous standby: repeated because it was not answered in time, it
+    /// would be recorded twice.
     private static let statement =
         "SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.deposit_audit($1, $2, $3) END"
 

@@ -27,18 +27,21 @@ extension DecisionContext {
     }
 
     /// Refuses a command that the commander may not give.
-    func authorize(_ command: Command) throws(Refusal) {
+    ///
+    /// - Parameter apps: Those of the state on which it is decided: they know what hosts a rotation is of.
+    func authorize(_ command: Command, on apps: AppTable) throws(Refusal) {
         switch command {
         case .app(let app, let commands):
+            let rotations = commands.contains(where: \.isOfRotation) ? apps[app]?.rotations ?? [] : []
             for command in commands {
                 for permission in command.permissions {
-                    try self.require(permission, on: app, hosts: command.hosts)
+                    try self.require(permission, on: app, hosts: command.hosts(rotations))
                 }
                 guard !command.isOfServer || self.commander?.kind != .token else {
                     throw .permissionMissing(.changeApps, .app(app))
                 }
             }
-            if self.isForced { try self.require(.overrideGuardRails, on: app, hosts: commands.hosts) }
+            if self.isForced { try self.require(.overrideGuardRails, on: app, hosts: commands.hosts(rotations)) }
         case .watch(let app), .publication(let app, _):
             guard self.commander?.kind != .token else { throw .permissionMissing(.changeApps, .app(app)) }
         case .telemetryKey(let app, _):
@@ -79,10 +82,10 @@ extension FleetCommand {
 
 extension [AppCommand] {
     /// The hosts of all of them; nil where one concerns the whole app.
-    fileprivate var hosts: [HostPattern]? {
+    fileprivate func hosts(_ rotations: [Rotation]) -> [HostPattern]? {
         var hosts: [HostPattern] = []
         for command in self {
-            guard let more = command.hosts else { return nil }
+            guard let more = command.hosts(rotations) else { return nil }
             hosts += more
         }
         return hosts
@@ -121,9 +124,18 @@ extension AppCommand {
         }
     }
 
-    /// The hosts that a command is about; nil where it is about the whole app. Those of a rotation are only known in the app: its
-    /// events say them (``AppEvent/need(after:at:)``).
-    fileprivate var hosts: [HostPattern]? {
+    /// Whether it ends a phase of a rotation, or all of it.
+    fileprivate var isOfRotation: Bool {
+        switch self {
+        case .advanceRotation, .abortRotation: true
+        default: false
+        }
+    }
+
+    /// The hosts that a command is about; nil where it is about the whole app, or about a rotation that there is not.
+    ///
+    /// - Parameter rotations: The app's.
+    fileprivate func hosts(_ rotations: [Rotation]) -> [HostPattern]? {
         switch self {
         case .addHost(let host, _, _, _), .setSubdomains(let host, _), .removeHost(let host), .setMode(let host, _, _),
             .startCandidate(let host, _, _, _), .promoteCandidate(let host), .dropCandidate(let host),
@@ -133,7 +145,7 @@ extension AppCommand {
             [host]
         case .rollout(let host, _), .engageKillSwitch(let host, _), .releaseKillSwitch(let host): host.map { [$0] }
         case .startRotation(let rotation): rotation.hosts
-        case .advanceRotation, .abortRotation: []
+        case .advanceRotation(let id, _), .abortRotation(let id, _): rotations.first { $0.id == id }?.hosts
         case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
             .unarchive, .engageVersionKillSwitch, .releaseVersionKillSwitch, .describeKeys, .setGuardRail,
             .setClient, .removeClient, .setClientKey, .react, .revert:
@@ -169,12 +181,11 @@ extension AppEvent {
         case .appArchived, .appUnarchived: return (.archiveApps, nil)
         case .clientKeySet: return (.manageClientKeys, nil)
         case .guardRailSet: return (.changeGuardRails, nil)
-        case .rotationAdvanced(let id, _), .rotationAborted(let id): return (.changeApps, before?.rotation(id)?.hosts)
         case .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet, .hostAdded,
             .hostSubdomainsSet, .hostRemoved, .modeSet, .endpointsSet, .candidateStarted, .candidatePromoted,
             .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
-            .keyDescribed, .guardRailsOverridden, .changeReverted, .rotationStarted, .rolloutPlanSet,
-            .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
+            .keyDescribed, .guardRailsOverridden, .changeReverted, .rotationStarted, .rotationAdvanced,
+            .rotationAborted, .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
             .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
             .rolloutResumed, .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved:
             return nil
@@ -188,7 +199,6 @@ extension DecisionContext {
         for event in change.events {
             if let (permission, hosts) = event.need(after: change.before, at: self.now) {
                 try self.require(permission, on: change.after.id, hosts: hosts)
-                if self.isForced { try self.require(.overrideGuardRails, on: change.after.id, hosts: hosts) }
             }
             // A host's kill switch ends with the host.
             if case .hostRemoved(let host) = event,

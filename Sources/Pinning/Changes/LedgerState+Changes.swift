@@ -116,7 +116,7 @@ extension LedgerState {
         var context = context
         context.isForced = change.content.isForced
         for command in change.content.commands {
-            try context.authorize(command)
+            try context.authorize(command, on: self.apps)
             // What these need depends on their effects, which the plan knows: here it is enough that the token manages anything.
             guard case .access(let command) = command else { continue }
             switch command {

@@ -23,12 +23,12 @@ extension LedgerState {
     ///
     /// - Throws: ``Refusal/permissionMissing(_:_:)``, or ``Refusal/appUnknown(_:)`` where its sender does not see the app.
     package func authorize(_ command: Command, in context: DecisionContext) throws(Refusal) {
-        try context.knowing(fleet: self.fleet).knowing(self.access).authorize(command)
+        try context.knowing(fleet: self.fleet).knowing(self.access).authorize(command, on: self.apps)
     }
 
     private func decision(on command: Command, in context: DecisionContext) throws(Refusal) -> Decision {
         let context = context.knowing(fleet: self.fleet).knowing(self.access)
-        try context.authorize(command)
+        try context.authorize(command, on: self.apps)
         let now = context.now
         switch command {
         case .app(let id, let commands):

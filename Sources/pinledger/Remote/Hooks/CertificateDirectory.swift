@@ -8,34 +8,65 @@ import PinWire
 /// directory below `releases`, and is replaced in one step: certificate and key always go together. `deployment.json` says what waits.
 final class CertificateDirectory {
     let path: String
-    private let lock: FileLock
+    /// Nil where the directory is only looked at.
+    private let lock: FileLock?
 
     private static let stateLimit = 1 << 16
 
-    /// Takes the directory for this process.
+    /// Takes the directory for this process, and makes it where it is missing.
     ///
-    /// - Throws: ``CommandFailure`` where it cannot be made, or another process has had it for half a minute.
+    /// - Throws: ``CommandFailure`` where others could write to it: what runs after a certificate is served is kept there.
     init(_ path: String) async throws {
-        self.path = path
+        self.path = Self.absolute(path)
         do {
-            try FileManager.default.createDirectory(atPath: "\(path)/releases", withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(
+                atPath: "\(self.path)/releases", withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o755])
         } catch {
-            throw CommandFailure("\(path)/releases cannot be made: \(ErrorText.sentence(for: error))", status: .usage)
+            throw CommandFailure(
+                "\(self.path)/releases cannot be made: \(ErrorText.sentence(for: error))", status: .usage)
         }
-        self.lock = try await FileLock("\(path)/lock")
+        for directory in [self.path, "\(self.path)/releases"] { try Self.requireOwn(directory, isDirectory: true) }
+        self.lock = try await FileLock("\(self.path)/lock")
+    }
+
+    private init(lookingAt path: String) throws {
+        self.path = Self.absolute(path)
+        self.lock = nil
     }
 
     /// A directory in which something was deployed before.
-    static func known(_ path: String) async throws -> (CertificateDirectory, Deployment) {
+    ///
+    /// - Parameter isOnlyLooked: Nothing is changed, and nothing waited for.
+    static func known(_ path: String, isOnlyLooked: Bool = false) async throws -> (CertificateDirectory, Deployment) {
         // Asked first: another directory gets no files of this program.
-        guard FileManager.default.fileExists(atPath: "\(path)/deployment.json"),
-            case let directory = try await CertificateDirectory(path), let deployment = try directory.deployment()
+        guard PrivateFile.exists("\(path)/deployment.json"),
+            case let directory = try await isOnlyLooked
+                ? CertificateDirectory(lookingAt: path) : CertificateDirectory(path),
+            let deployment = try directory.deployment()
         else {
             throw CommandFailure(
-                "\(path) holds no deployment",
-                advice: "Name a directory that the deploy hook was given with --into.", status: .notFound)
+                "\(path) holds no deployment", advice: "Name a directory that the deploy hook was given with --into.",
+                status: .notFound)
         }
         return (directory, deployment)
+    }
+
+    private static func absolute(_ path: String) -> String { URL(fileURLWithPath: path).standardizedFileURL.path }
+
+    /// Refuses a file or a directory that is a link, or that another account than root may write to.
+    private static func requireOwn(_ path: String, isDirectory: Bool) throws {
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else { throw CommandFailure("\(path) cannot be looked at", status: .usage) }
+        guard facts.st_mode & S_IFMT == (isDirectory ? S_IFDIR : S_IFREG), facts.st_mode & 0o022 == 0,
+            facts.st_uid == geteuid() || facts.st_uid == 0
+        else {
+            throw CommandFailure(
+                "\(path) is not a \(isDirectory ? "directory" : "file") that only you and root may write to",
+                advice:
+                    "An account that may write there decides what this command runs: chown and chmod go-w it, or name another directory.",
+                status: .usage)
+        }
     }
 
     // MARK: State
@@ -45,13 +76,13 @@ final class CertificateDirectory {
     /// What was written down last; nil where nothing was.
     func deployment() throws -> Deployment? {
         guard PrivateFile.exists(self.stateFile) else { return nil }
+        try Self.requireOwn(self.stateFile, isDirectory: false)
         let bytes: [UInt8]
         do throws(PrivateFile.Failure) { bytes = try PrivateFile.read(self.stateFile, atMost: Self.stateLimit) } catch {
             throw CommandFailure(error, "the state of the deployment", self.stateFile)
         }
         guard let json = try? JSON(parsing: bytes), let deployment = Deployment(json) else {
-            throw CommandFailure(
-                "\(self.stateFile) is damaged", advice: "Remove it, and deploy the certificate again.")
+            throw CommandFailure("\(self.stateFile) is damaged", advice: "Remove it, and deploy the certificate again.")
         }
         return deployment
     }
@@ -63,6 +94,7 @@ final class CertificateDirectory {
         } catch {
             throw CommandFailure(error, "the state of the deployment", self.stateFile)
         }
+        Self.sync(self.path)
     }
 
     // MARK: Releases
@@ -88,36 +120,53 @@ final class CertificateDirectory {
         return try RenewedCertificate(chainFile: "\(directory)/fullchain.pem", keyFile: "\(directory)/privkey.pem")
     }
 
-    /// Stores a certificate as a release, and returns its name: `20260131T120000Z`, with a number where that is there already.
+    private func unfinished(_ release: String) -> String { "\(self.path)/releases/\(release).unfinished" }
+
+    /// Stores a certificate, and returns the name that its release is to have: `20260131T120000Z`, with a number where that is taken.
     ///
-    /// If the process dies before the end, a directory without a name of a release stays, which the next call removes.
+    /// It gets the name by ``finish(_:)``, once the state names it. If the process dies before, the next call of ``finish(_:)`` or
+    /// ``clean(keeping:)`` has the rest done, or removed.
     func store(_ certificate: RenewedCertificate, at now: Timestamp) throws -> String {
         let files = FileManager.default
         let time = Timestamp(seconds: now.seconds).rfc3339.replacing("-", with: "").replacing(":", with: "")
         var (name, number) = (time, 1)
-        while files.fileExists(atPath: "\(self.path)/releases/\(name)") {
+        while files.fileExists(atPath: "\(self.path)/releases/\(name)")
+            || files.fileExists(atPath: self.unfinished(name))
+        {
             number += 1
             name = "\(time)-\(number)"
         }
-        let unfinished = "\(self.path)/releases/unfinished"
+        let directory = self.unfinished(name)
         do {
-            try? files.removeItem(atPath: unfinished)
-            try files.createDirectory(atPath: unfinished, withIntermediateDirectories: false)
-            try Data(certificate.chain).write(to: URL(fileURLWithPath: "\(unfinished)/fullchain.pem"))
-            do throws(PrivateFile.Failure) {
-                try PrivateFile.write(certificate.key, to: "\(unfinished)/privkey.pem")
-                try PrivateFile.write(
-                    certificate.chain + Array("\n".utf8) + certificate.key, to: "\(unfinished)/combined.pem")
-            } catch {
-                throw CommandFailure(error, "the key of the certificate", "\(unfinished)/privkey.pem")
+            try files.createDirectory(
+                atPath: directory, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+            for (file, bytes) in [
+                ("fullchain.pem", certificate.chain), ("privkey.pem", certificate.key),
+                ("combined.pem", certificate.chain + certificate.key),
+            ] {
+                do throws(PrivateFile.Failure) { try PrivateFile.write(bytes, to: "\(directory)/\(file)") } catch {
+                    throw CommandFailure(error, "the certificate", "\(directory)/\(file)")
+                }
             }
-            try files.moveItem(atPath: unfinished, toPath: "\(self.path)/releases/\(name)")
+            try files.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(directory)/fullchain.pem")
         } catch let failure as CommandFailure {
             throw failure
         } catch {
             throw CommandFailure("\(self.path)/releases cannot be written: \(ErrorText.sentence(for: error))")
         }
+        Self.sync(directory)
         return name
+    }
+
+    /// Gives stored releases their names.
+    func finish(_ releases: Set<String>) throws {
+        for release in releases where FileManager.default.fileExists(atPath: self.unfinished(release)) {
+            guard rename(self.unfinished(release), "\(self.path)/releases/\(release)") == 0 else {
+                throw CommandFailure(
+                    "\(self.unfinished(release)) cannot be renamed: \(String(cString: strerror(errno)))")
+            }
+        }
+        Self.sync("\(self.path)/releases")
     }
 
     /// Has servers read a release from the next time they load their certificate on.
@@ -129,15 +178,25 @@ final class CertificateDirectory {
                 "\(self.path)/live cannot be replaced: \(String(cString: strerror(errno)))",
                 advice: "It must be a symbolic link that this command made, or not be there.")
         }
+        Self.sync(self.path)
     }
 
-    /// Removes the releases that are not needed any more: all but the served one, the one before it, and those that wait.
+    /// Removes the releases that are not needed any more: all but the served one, the one before it, and those that are named.
     func clean(keeping needed: Set<String>) {
         let live = self.live
         let names = ((try? FileManager.default.contentsOfDirectory(atPath: "\(self.path)/releases")) ?? []).sorted()
         let before = names.last { name in live.map { name < $0 } ?? false && Self.isRelease(name) }
-        for name in names where name != live && name != before && !needed.contains(name) && Self.isRelease(name) {
+        for name in names where name != live && name != before && !needed.contains(name) {
+            guard Self.isRelease(name) || name.hasSuffix(".unfinished") else { continue }
             try? FileManager.default.removeItem(atPath: "\(self.path)/releases/\(name)")
         }
+    }
+
+    /// Brings a directory's names to the disk.
+    private static func sync(_ directory: String) {
+        let file = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard file >= 0 else { return }
+        fsync(file)
+        close(file)
     }
 }

@@ -11,7 +11,7 @@ struct HookCommands: AsyncParsableCommand {
             As their deploy hook, `hook deploy` publishes the new key first and lets servers have it when the rotation's phase \
             `deliver` is over; a timer runs `hook resume`. `pinledger handbook renewals` shows it for certbot, lego and acme.sh.
             """,
-        subcommands: [Deploy.self, Resume.self, Status.self])
+        subcommands: [Deploy.self, Resume.self, Drop.self, Status.self])
 
     /// When waiting is a failure.
     struct AlarmOptions: ParsableArguments {
@@ -56,22 +56,32 @@ struct HookCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            let told = RenewedCertificate.told
-            guard let chain = self.certificate ?? told?.chain, let key = self.key ?? told?.key,
-                (self.certificate == nil) == (self.key == nil)
-            else {
+            let named = self.certificate.flatMap { chain in self.key.map { Deployment.Source(chain: chain, key: $0) } }
+            guard (self.certificate == nil) == (self.key == nil), var source = named ?? RenewedCertificate.told else {
                 throw CommandFailure(
                     "the certificate and its key are not named",
                     advice: "Give --certificate and --key, or run this as a deploy hook of certbot, lego or acme.sh.",
                     status: .usage)
             }
-            let renewed = try RenewedCertificate(chainFile: chain, keyFile: key)
+            source.chain = URL(fileURLWithPath: source.chain).standardizedFileURL.path
+            source.key = URL(fileURLWithPath: source.key).standardizedFileURL.path
+            let renewed = try RenewedCertificate(chainFile: source.chain, keyFile: source.key)
             let alarm = try self.alarm.seconds()
             let directory = try await CertificateDirectory(self.into)
-            var deployment = try directory.deployment() ?? Deployment(app: self.app, hosts: self.hosts)
+            let known = try directory.deployment()
+            if let known, known.current != nil, known.app != self.app || Set(known.hosts) != Set(self.hosts) {
+                throw CommandFailure(
+                    "a certificate of \(known.app) for \(known.hosts.joined(separator: ", ")) waits in \(self.into)",
+                    advice: "Change the app or the hosts when it is served, or run `pinledger hook drop \(self.into)`.",
+                    status: .conflict)
+            }
+            var deployment = known ?? Deployment(app: self.app, hosts: self.hosts)
             (deployment.app, deployment.hosts, deployment.command) = (self.app, self.hosts, self.then)
             deployment.goals = try self.goals.members()
             deployment.insistence = try self.insistBefore.map { try TimeInput.seconds($0) }
+            // Not before the directory is the command's for sure: a certificate that is refused changes nothing.
+            try renewed.check(isFor: self.hosts, at: Node.clock())
+            deployment.source = source
             let run = DeploymentRun(deployment, in: directory, self.remote)
             try await run.deploy(renewed)
             try await run.resume(alarm: alarm)
@@ -108,6 +118,29 @@ struct HookCommands: AsyncParsableCommand {
         }
     }
 
+    struct Drop: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Drop the certificate that waits in a directory.",
+            discussion: """
+                pinledger hook drop /etc/pinledger/tls/api
+
+                Its rotation stays as it is; one that has not come to the switch can be aborted. What is served stays, too.
+                """)
+        @Argument(help: "Directory of `hook deploy`.", completion: .directory) var directory: String
+
+        func run() async throws {
+            var (directory, deployment) = try await CertificateDirectory.known(self.directory)
+            guard let dropped = deployment.current else {
+                throw CommandFailure("nothing waits in \(self.directory)", status: .notFound)
+            }
+            // A dropped certificate that still lies where the ACME client wrote it would be taken up again.
+            deployment.source = nil
+            deployment.finish()
+            try directory.keep(deployment)
+            Console.print("Dropped \(dropped.pin)\(dropped.rotation.map { ", rotation \($0)" } ?? "").")
+        }
+    }
+
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show what servers present from a directory, and what waits there.",
@@ -119,8 +152,8 @@ struct HookCommands: AsyncParsableCommand {
         func run() async throws {
             var all: [JSON] = []
             for path in self.directories {
-                let (directory, deployment) = try await CertificateDirectory.known(path)
-                let live = try directory.live.map { try directory.certificate(of: $0) }
+                let (directory, deployment) = try await CertificateDirectory.known(path, isOnlyLooked: true)
+                let live = directory.live.flatMap { try? directory.certificate(of: $0) }
                 all.append(
                     .members([
                         "directory": .string(path), "deployment": deployment.json,
@@ -135,7 +168,7 @@ struct HookCommands: AsyncParsableCommand {
                 if let served = one["served"] {
                     Console.print("  served   \(served.text("pin")), until \(LocalTime.text(served.text("until")))")
                 } else {
-                    Console.print("  served   nothing yet")
+                    Console.print("  served   nothing that can be read")
                 }
                 for (name, word) in [("current", "waits"), ("next", "then")] {
                     guard let renewal = deployment[name] else { continue }
