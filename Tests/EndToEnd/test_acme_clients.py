@@ -72,7 +72,10 @@ def test_certbot_and_lego_renew_with_new_keys(world, pebble, tmp_path):
     world.resume_until(lambda: world.serves(lineage), "certbot's certificate")
     before = lineage.read_bytes()
     certbot("renew", "--force-renewal", "--no-random-sleep-on-renew")
+    # By the hook, and not because the files were looked at.
+    waiting = world.deployment().get("next") or world.deployment()["current"]
     assert lineage.read_bytes() != before and not world.serves(lineage)
+    assert (world.tls / "releases" / waiting["release"] / "fullchain.pem").read_bytes() == lineage.read_bytes()
     world.resume_until(lambda: world.serves(lineage), "certbot's second certificate")
 
     lego = ["lego", "--server", pebble.directory, "--accept-tos", "--email", "tls@example.com", "--path", str(tmp_path / "lego"), "--domains", HOST,

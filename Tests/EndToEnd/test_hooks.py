@@ -80,6 +80,12 @@ class World:
 
     def _connect(self) -> None:
         """A client that has the newest document, and one whose document is about to be stale."""
+        try:
+            self._look()
+        except Exception as error:  # noqa: BLE001
+            self.refused.append(("the clients ended", repr(error)))
+
+    def _look(self) -> None:
         documents = []
         while not self.stop.is_set():
             now = time.monotonic()
@@ -148,6 +154,15 @@ def named(key: Key) -> list[str]:
     return ["--certificate", str(key.certificate), "--key", str(key.key)]
 
 
+def again(key: Key, path: Path) -> Path:
+    """Another certificate of a key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-days", "47", "-key", key.key, "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-out", path],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return path
+
+
 def test_renewals_with_new_keys_lock_nobody_out(world, tmp_path):
     # The key that is pinned and served: nothing has to wait.
     said = world.hook(*world.deploy, *named(world.old))
@@ -191,18 +206,14 @@ def test_renewals_with_new_keys_lock_nobody_out(world, tmp_path):
 
 def test_a_renewal_with_the_served_key_needs_no_server(world, tmp_path):
     world.hook(*world.deploy, *named(world.old))
-    again = tmp_path / "again.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-days", "47", "-key", world.old.key, "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}", "-out", again],
-        check=True, capture_output=True,
-    )  # fmt: skip
+    renewed = again(world.old, tmp_path / "again.pem")
     away = [f"http://127.0.0.1:{free_port()}" if one == world.url else one for one in world.deploy]
-    world.hook(*away, "--certificate", str(again), "--key", str(world.old.key))
-    assert world.serves(again)
+    world.hook(*away, "--certificate", str(renewed), "--key", str(world.old.key))
+    assert world.serves(renewed)
     # Another key does need it, and waits.
     other = Key(tmp_path, "other", HOST)
     assert "reached" in world.hook(*away, *named(other), status=8)
-    assert world.serves(again) and world.deployment()["current"]["pin"] == other.pin
+    assert world.serves(renewed) and world.deployment()["current"]["pin"] == other.pin
 
 
 def test_a_command_that_fails_is_run_again(world):
@@ -219,6 +230,7 @@ def test_the_end_of_the_served_certificate_can_be_insisted_on(world, tmp_path):
     world.hook(*world.deploy, *named(world.old))
     key = Key(tmp_path, "urgent", HOST)
     world.stop.set()
+    world.clients.join(30)
     # No client of this test has the next key yet: it would be refused.
     world.hook(*world.deploy, "--insist-before", "100d", *named(key))
     assert world.serves(key.certificate)
@@ -269,13 +281,16 @@ def test_a_defective_certificate_is_refused_and_changes_nothing(world, tmp_path,
     elif fault == "not a link":
         (world.tls / "live").unlink()
         (world.tls / "live").mkdir()
-        certificate, key, status = world.old.certificate, world.old.key, 1
+        certificate, key, status = world.old.certificate, world.old.key, 3
     elif fault == "damaged state":
         (world.tls / "deployment.json").write_text("{")
         status = 1
+    live, state = os.readlink(world.tls / "live") if fault != "not a link" else None, (world.tls / "deployment.json").read_bytes()
     arguments = [] if fault == "nothing named" else ["--certificate", str(certificate), "--key", str(key)]
     world.hook(*world.deploy, *arguments, status=status)
     assert world.phases() == []
+    if live:
+        assert (os.readlink(world.tls / "live"), (world.tls / "deployment.json").read_bytes()) == (live, state)
 
 
 def test_a_key_that_people_rotate_to_is_served_with_their_rotation(world, tmp_path):
@@ -290,6 +305,7 @@ def test_a_key_that_people_rotate_to_is_served_with_their_rotation(world, tmp_pa
 
 def test_a_rotation_that_others_force_on_is_followed(world, tmp_path):
     world.hook(*world.deploy, *named(world.old))
+    world.hook(*world.deploy, "--certificate", str(again(world.old, tmp_path / "again.pem")), "--key", str(world.old.key))
     key, other = Key(tmp_path, "forced", HOST), Key(tmp_path, "other", HOST)
     world.hook(*world.deploy, *named(key))
     rotation = world.deployment()["current"]["rotation"]
@@ -298,13 +314,43 @@ def test_a_rotation_that_others_force_on_is_followed(world, tmp_path):
     eventually(lambda: world.node.api.get(f"/v1/apps/{world.app}/rotations/{rotation}").json["ready"], "the gate")
     for _ in range(2):
         world.node.cli("rotation", "advance", world.app, rotation, "--force", "--reason", "test")
-    assert world.phases() == ["settle"] and world.serves(world.old.certificate)
+    assert world.phases() == ["settle"] and world.serves(tmp_path / "again.pem")
     world.resume()
     assert world.serves(key.certificate)
-    # What was served before stays, with its key, as long as the rotation goes on.
-    assert len(list((world.tls / "releases").iterdir())) == 3
+    # What was served before stays, with its key, as long as the rotation goes on: also after a renewal with the same key.
+    before = world.deployment()["previous"]
+    world.hook(*world.deploy, "--certificate", str(again(key, tmp_path / "same.pem")), "--key", str(key.key))
+    assert world.deployment()["previous"] == before and (world.tls / "releases" / before / "privkey.pem").read_bytes() == world.old.key.read_bytes()
     assert "Dropped" in world.hook("hook", "drop", str(world.tls)) and world.deployment()["current"]["pin"] == other.pin
-    assert "waits" in world.resume() and world.serves(key.certificate)
+    assert "waits" in world.resume() and world.serves(tmp_path / "same.pem")
+
+
+def test_a_rotation_that_is_aborted_after_the_switch_is_undone(world, tmp_path):
+    world.hook(*world.deploy, *named(world.old))
+    key = Key(tmp_path, "undone", HOST)
+    world.hook(*world.deploy, *named(key))
+    rotation = world.deployment()["current"]["rotation"]
+    eventually(lambda: world.node.api.get(f"/v1/apps/{world.app}/rotations/{rotation}").json["ready"], "the gate")
+    world.node.cli("rotation", "advance", world.app, rotation)
+    world.tls.joinpath("deployment.json").write_text(json.dumps(world.deployment() | {"command": f"echo >> {world.home}/reloads; false"}))
+    # Its server never reports the new key: the phase does not end by itself.
+    assert "failed" in world.resume(status=1) and world.serves(key.certificate) and world.deployment()["command_due"] is True
+    world.node.cli("rotation", "abort", world.app, rotation, "--keep-next", "--reason", "test")
+    world.tls.joinpath("deployment.json").write_text(json.dumps(world.deployment() | {"command": f"echo >> {world.home}/reloads"}))
+    said = world.resume(status=3)
+    assert "serves again the certificate from before" in said and "was aborted" in said and world.serves(world.old.certificate)
+    world.hook("hook", "drop", str(world.tls))
+    world.resume()
+
+
+def test_the_backup_of_an_emergency_is_served_and_its_phases_are_for_people(world):
+    world.hook(*world.deploy, *named(world.old))
+    world.node.cli("rotation", "start", world.app, HOST, "--name", "now", "--emergency", "--next", world.spare.pin, "--reason", "leaked")
+    certificate = again(world.spare, world.home / "spare-new.pem")
+    said = world.hook(*world.deploy, "--certificate", str(certificate), "--key", str(world.spare.key))
+    assert "serves the certificate" in said and world.serves(certificate)
+    world.resume()
+    assert world.phases() == ["switch"] and world.deployment()["current"]["rotation"] == "now"
 
 
 def test_an_aborted_rotation_and_a_missed_hook_are_noticed(world, tmp_path):

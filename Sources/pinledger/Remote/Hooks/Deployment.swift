@@ -53,7 +53,7 @@ struct Deployment: Hashable {
         switch self.current {
         case let current? where current.pin == pin: self.current?.release = release
         case let current? where current.rotation != nil: self.next = renewal
-        default: self.current = renewal
+        default: (self.current, self.next) = (renewal, nil)
         }
     }
 
@@ -66,6 +66,11 @@ struct Deployment: Hashable {
 
     /// The releases that are still needed, besides the served one.
     var releases: Set<String> { Set([self.current?.release, self.next?.release, self.previous].compactMap { $0 }) }
+
+    /// How long clients may take to get a document, in seconds: after that only those are without it that get none.
+    var deliverySeconds: Int64 {
+        self.goals["sufficient_wait_seconds"]?.integerValue ?? Rotation.Goals().sufficientWait
+    }
 
     // MARK: JSON
 

@@ -6,24 +6,24 @@ import Pinning
 ///
 /// Each step is written down before it is taken, and can be taken again: if the process dies, the next run goes on from there.
 final class DeploymentRun {
-    private let directory: CertificateDirectory
-    private let remote: RemoteOptions
-    private var deployment: Deployment
+    let directory: CertificateDirectory
+    let place: ServerOptions
+    var deployment: Deployment
 
-    init(_ deployment: Deployment, in directory: CertificateDirectory, _ remote: RemoteOptions) {
+    init(_ deployment: Deployment, in directory: CertificateDirectory, _ place: ServerOptions) {
         self.deployment = deployment
         self.directory = directory
-        self.remote = remote
+        self.place = place
     }
 
-    private static let reason = "renewed by `pinledger hook`"
+    static let reason = "renewed by `pinledger hook`"
     /// How long the command may take that has servers load their certificate, in seconds.
     private static let patience = 300
 
-    private var hosts: String { self.deployment.hosts.joined(separator: ", ") }
+    var hosts: String { self.deployment.hosts.joined(separator: ", ") }
 
     /// The certificate that is served; nil where there is none, or none that can be read.
-    private var served: RenewedCertificate? {
+    var served: RenewedCertificate? {
         self.directory.live.flatMap { try? self.directory.certificate(of: $0) }
     }
 
@@ -33,7 +33,7 @@ final class DeploymentRun {
         }
     }
 
-    private func keep() throws { try self.directory.keep(self.deployment) }
+    func keep() throws { try self.directory.keep(self.deployment) }
 
     // MARK: A certificate comes
 
@@ -44,8 +44,12 @@ final class DeploymentRun {
         // What else the command line says holds from now on.
         try self.keep()
         try self.directory.finish(self.deployment.releases)
-        guard certificate.chain != self.served?.chain else {
-            return Console.print("\(self.hosts): the certificate is served already.")
+        if let live = self.directory.live, certificate.chain == self.served?.chain {
+            Console.print("\(self.hosts): the certificate is served already.")
+            // The state is new: a rotation to this key may be under way.
+            if !self.deployment.hasServed { self.deployment.add(live, certificate.pin) }
+            self.deployment.hasServed = true
+            return try self.keep()
         }
         guard !self.waiting.contains(where: { $0.chain == certificate.chain }) else { return }
         try certificate.check(isFor: self.deployment.hosts, at: Node.clock())
@@ -72,9 +76,9 @@ final class DeploymentRun {
 
     /// Takes up what the ACME client has written without a hook that said so, or that ended before its time.
     private func lookForRenewal() async throws {
-        guard let source = self.deployment.source,
-            let certificate = try? RenewedCertificate(chainFile: source.chain, keyFile: source.key),
-            certificate.chain != self.served?.chain, self.served.map({ $0.end < certificate.end }) ?? true,
+        guard let source = self.deployment.source, FileManager.default.fileExists(atPath: source.chain) else { return }
+        let certificate = try RenewedCertificate(chainFile: source.chain, keyFile: source.key)
+        guard certificate.chain != self.served?.chain, self.served.map({ $0.end < certificate.end }) ?? true,
             !self.waiting.contains(where: { $0.end >= certificate.end })
         else { return }
         try await self.deploy(certificate)
@@ -87,20 +91,38 @@ final class DeploymentRun {
     /// - Parameter alarm: The time before the end of the served certificate from which on waiting is a failure, in seconds.
     func resume(alarm: Int64) async throws {
         try self.directory.finish(self.deployment.releases)
-        if self.deployment.isCommandDue { try await self.runCommand() }
-        try await self.lookForRenewal()
+        // One step's trouble does not keep the others waiting.
+        var failure: (any Error)?
+        func attempt(_ step: () async throws -> Void) async {
+            do { try await step() } catch {
+                if let earlier = failure { Console.error(ErrorText.sentence(for: earlier)) }
+                failure = error
+            }
+        }
+        if self.deployment.isCommandDue { await attempt { try await self.runCommand() } }
+        await attempt { try await self.lookForRenewal() }
         if self.deployment.current != nil {
-            try await self.remote.withClient { client in
-                while let renewal = self.deployment.current, try await self.step(renewal, client) {}
+            await attempt {
+                try await self.place.withClient { client in
+                    var steps = 0
+                    while let renewal = self.deployment.current, try await self.step(renewal, client) {
+                        steps += 1
+                        // A server whose answers never change is not asked without end.
+                        guard steps < Self.stepLimit else { throw CommandFailure("the rotation does not come to rest") }
+                    }
+                }
             }
         }
         self.directory.clean(keeping: self.deployment.releases)
-        try self.checkServed(alarm)
+        await attempt { try self.checkServed(alarm) }
+        if let failure { throw failure }
     }
+
+    private static let stepLimit = 50
 
     /// Fails where what is served cannot be read, or ends soon.
     private func checkServed(_ alarm: Int64) throws {
-        guard self.deployment.hasServed else { return }
+        guard self.deployment.hasServed || self.directory.live != nil else { return }
         let waits = self.deployment.current.map {
             $0.rotation.map { "the next one waits for the rotation \($0)" }
                 ?? "the rotation to the next one has not begun"
@@ -120,183 +142,38 @@ final class DeploymentRun {
             status: .refused)
     }
 
-    /// Does the next thing for a renewal; false where it has to wait.
-    private func step(_ renewal: Deployment.Renewal, _ client: APIClient) async throws -> Bool {
-        guard let id = renewal.rotation else { return try await self.begin(renewal, client) }
-        let path = "\(RotationCommands.path(self.deployment.app))/\(APIClient.escaped(id))"
-        let answer = try await client.send("GET", path)
-        if answer.status == 404, try answer.json["type"] == "/problems/rotation_unknown" {
-            return try await self.start(renewal, id, client)
-        }
-        try answer.check()
-        let rotation = try answer.json
-        guard Self.serves(rotation, self.deployment, renewal.pin) else {
-            throw CommandFailure(
-                "the rotation \(id) is another one than that of the certificate",
-                advice: "Run `pinledger hook drop \(self.directory.path)`, and deploy the certificate again.",
-                status: .conflict)
-        }
-        guard let phase = rotation["phase"]?.stringValue.flatMap(Rotation.Phase.init) else {
-            throw CommandFailure(
-                "the server names the phase \(rotation.text("phase")), which this program does not know")
-        }
-        // From the switch on servers are to present the key, whether or not this command ended the phase, and however late it comes.
-        if [.switch, .settle, .cleanUp, .done].contains(phase), self.directory.live != renewal.release {
-            try await self.serveNext(renewal)
-            await self.probe(client)
-            return true
-        }
-        switch phase {
-        case .done:
-            Console.print("\(self.hosts): the rotation \(id) is done.")
-            self.deployment.finish()
-            try self.keep()
-            return true
-        case .aborted:
-            throw CommandFailure(
-                "the rotation \(id) was aborted, and its certificate is not served",
-                advice: "Run `pinledger hook drop \(self.directory.path)` to do without that certificate.",
-                status: .refused)
-        case .deliver, .switch, .settle, .cleanUp:
-            if rotation["ready"] == true {
-                try await self.advance(path, from: phase, client)
-                return true
-            }
-            if phase == .deliver, let reason = self.insistence {
-                try await self.advance(path, from: phase, client, insisting: reason)
-                return true
-            }
-            // What no node looks at by itself is looked at now.
-            if phase == .switch { await self.probe(client) }
-            let now = phase == .switch ? try await client.get(path) : rotation
-            if now["ready"] == true { return true }
-            Console.line("\(self.hosts): the rotation \(id) is in the phase \(phase.rawValue), and waits:")
-            for wait in now["waits_for"]?.arrayValue ?? [] where wait.text("met") != "yes" {
-                Console.line("  \(wait.text("what")): \(wait.text("detail"))")
-            }
-            return false
-        }
-    }
-
-    /// Whether a rotation brings a key to all hosts.
-    private static func serves(_ rotation: JSON, _ deployment: Deployment, _ pin: Pin) -> Bool {
-        let hosts = Set(rotation["hosts"]?.arrayValue?.compactMap { $0.stringValue?.lowercased() } ?? [])
-        return rotation["next"]?.stringValue == pin.description && rotation["kind"] == "planned"
-            && hosts.isSuperset(of: deployment.hosts.map { $0.lowercased() })
-    }
-
-    /// Finds the rotation to a key, or begins one; false where another one has to end first.
-    private func begin(_ renewal: Deployment.Renewal, _ client: APIClient) async throws -> Bool {
-        var primaries: [Set<String>] = []
-        for host in self.deployment.hosts { primaries.append(try await self.primaries(of: host, client)) }
-        if primaries.allSatisfy({ $0.contains(renewal.pin.description) }) {
-            try await self.serveNext(renewal)
-            self.deployment.finish()
-            try self.keep()
-            return true
-        }
-        let open = try await client.get(RotationCommands.path(self.deployment.app))["rotations"]?.arrayValue ?? []
-        if let known = open.first(where: { rotation in
-            let isOver = rotation["phase"]?.stringValue.flatMap(Rotation.Phase.init)?.isOver ?? true
-            return !isOver && Self.serves(rotation, self.deployment, renewal.pin)
-        }), let id = known["rotation"]?.stringValue, Rotation.isID(id) {
-            self.deployment.current?.rotation = id
-            try self.keep()
-            return true
-        }
-        for (host, pins) in zip(self.deployment.hosts, primaries) where pins.count > 1 {
-            throw CommandFailure(
-                "\(host) has \(pins.count) primary pins, and a rotation would retire all of them",
-                advice:
-                    "Servers with several keys (RSA and ECDSA) are rotated by hand, with the commands of pins. Or make one key the primary.",
-                status: .refused)
-        }
-        let id = "renewal-\(renewal.release)-\(Hex.encode(Array(renewal.pin.bytes.prefix(4))))"
-        self.deployment.current?.rotation = id
-        try self.keep()
-        return try await self.start(renewal, id, client)
-    }
-
-    private func start(_ renewal: Deployment.Renewal, _ id: String, _ client: APIClient) async throws -> Bool {
-        var members: [String: JSON] = [
-            "rotation": .string(id), "hosts": .array(self.deployment.hosts.map { .string($0) }),
-            "next": ["material": .string(try self.directory.certificate(of: renewal.release).leaf)],
-        ]
-        if !self.deployment.goals.isEmpty { members["goals"] = .object(self.deployment.goals) }
-        var options = ChangeOptions.none
-        options.reason = Self.reason
-        do {
-            _ = try await client.change("POST", RotationCommands.path(self.deployment.app), members, options)
-        } catch let failure as CommandFailure where failure.problem != nil && failure.status != .unreachable {
-            // A newer certificate may take the place of one whose rotation did not begin.
-            self.deployment.current?.rotation = nil
-            try self.keep()
-            guard failure.problem == "/problems/rotation_state" else { throw failure }
-            Console.line("\(self.hosts): the renewal waits. \(failure.message)")
-            return false
-        }
-        Console.print("\(self.hosts): the rotation \(id) publishes the next key, \(renewal.pin).")
-        return true
-    }
-
-    private func advance(
-        _ path: String, from phase: Rotation.Phase, _ client: APIClient, insisting reason: String? = nil
-    ) async throws {
-        var options = ChangeOptions.none
-        options.reason = reason ?? Self.reason
-        options.force = reason != nil
-        _ = try await client.change("POST", "\(path)/advance", ["from": .string(phase.rawValue)], options)
-    }
-
-    /// Why the next certificate is served whatever its rotation waits for; nil where it is not.
-    private var insistence: String? {
-        guard let insistence = self.deployment.insistence, let end = self.served?.end,
-            end.seconds - Node.clock().seconds < insistence
-        else { return nil }
-        return "the served certificate ends at \(end.rfc3339)"
-    }
-
-    private func path(of host: String) -> String {
-        "/v1/apps/\(APIClient.escaped(self.deployment.app))/hosts/\(APIClient.escaped(host))"
-    }
-
-    /// The active primary pins of a host: the keys that its servers may present.
-    private func primaries(of host: String, _ client: APIClient) async throws -> Set<String> {
-        let pins = try await client.get(self.path(of: host))["baseline"]?["pins"]?.arrayValue ?? []
-        return Set(
-            pins.filter { $0["role"] == "primary" && $0["state"] == "active" }.compactMap { $0["pin"]?.stringValue })
-    }
-
-    /// Has the server look at what the hosts present. What it cannot see, its nodes may see later.
-    private func probe(_ client: APIClient) async {
-        for host in self.deployment.hosts where !host.hasPrefix("*.") {
-            let known = (try? await client.get(self.path(of: host)))?["endpoints"]?.arrayValue?.compactMap(
-                \.stringValue)
-            for endpoint in known.flatMap({ $0.isEmpty ? nil : $0 }) ?? [host] {
-                let body: JSON = ["endpoint": .string(endpoint)]
-                _ = try? await client.send("POST", "/v1/probes", body: body.canonicalBytes)
-            }
-        }
-    }
-
     // MARK: Serving
 
-    /// Has servers present a renewal's certificate, and keeps the key that they have presented.
-    private func serveNext(_ renewal: Deployment.Renewal) async throws {
+    /// The certificate of a renewal.
+    ///
+    /// - Throws: ``CommandFailure`` where it cannot be served any more.
+    @discardableResult
+    func check(_ renewal: Deployment.Renewal) throws -> RenewedCertificate {
         let certificate = try self.directory.certificate(of: renewal.release)
         do { try certificate.check(isFor: self.deployment.hosts, at: Node.clock()) } catch {
             throw CommandFailure(
-                "what waited can no longer be served: \(error.message)",
-                advice: "Renew it. `pinledger hook drop \(self.directory.path)` does without it.", status: .refused)
+                "what waits can no longer be served: \(error.message)",
+                advice:
+                    "Renew it. `pinledger hook drop \(self.directory.path)` does without it; abort its rotation if it has begun.",
+                status: .refused)
         }
-        if let live = self.directory.live, live != renewal.release { self.deployment.previous = live }
+        return certificate
+    }
+
+    /// Has servers present a renewal's certificate, and keeps the key that they have presented.
+    func serveNext(_ renewal: Deployment.Renewal) async throws {
+        let certificate = try self.check(renewal)
+        // After a renewal with the same key, what was served before that stays the one to go back to.
+        if let live = self.directory.live, live != renewal.release, self.served?.pin != renewal.pin {
+            self.deployment.previous = live
+        }
         try await self.serve(renewal.release)
         Console.print(
             "\(self.hosts): serves the certificate that ends at \(LocalTime.text(certificate.end.rfc3339))."
         )
     }
 
-    private func serve(_ release: String) async throws {
+    func serve(_ release: String) async throws {
         self.deployment.isCommandDue = true
         self.deployment.hasServed = true
         try self.keep()

@@ -17,7 +17,7 @@ struct HookCommands: AsyncParsableCommand {
     struct AlarmOptions: ParsableArguments {
         @Option(
             help: ArgumentHelp(
-                "Exit with 3 where the next certificate still waits and the served one ends within this time.",
+                "Exit with 3 if the served certificate ends within this time, or cannot be read.",
                 valueName: "time"))
         var alarm = "7d"
 
@@ -53,7 +53,7 @@ struct HookCommands: AsyncParsableCommand {
         var insistBefore: String?
         @OptionGroup var goals: RotationGoalOptions
         @OptionGroup var alarm: AlarmOptions
-        @OptionGroup var remote: RemoteOptions
+        @OptionGroup var place: ServerOptions
 
         func run() async throws {
             let named = self.certificate.flatMap { chain in self.key.map { Deployment.Source(chain: chain, key: $0) } }
@@ -82,7 +82,7 @@ struct HookCommands: AsyncParsableCommand {
             // Not before the directory is the command's for sure: a certificate that is refused changes nothing.
             try renewed.check(isFor: self.hosts, at: Node.clock())
             deployment.source = source
-            let run = DeploymentRun(deployment, in: directory, self.remote)
+            let run = DeploymentRun(deployment, in: directory, self.place)
             try await run.deploy(renewed)
             try await run.resume(alarm: alarm)
         }
@@ -99,7 +99,7 @@ struct HookCommands: AsyncParsableCommand {
                 """)
         @Argument(help: "Directories of `hook deploy`.", completion: .directory) var directories: [String]
         @OptionGroup var alarm: AlarmOptions
-        @OptionGroup var remote: RemoteOptions
+        @OptionGroup var place: ServerOptions
 
         func run() async throws {
             let alarm = try self.alarm.seconds()
@@ -107,7 +107,7 @@ struct HookCommands: AsyncParsableCommand {
             for path in self.directories {
                 do {
                     let (directory, deployment) = try await CertificateDirectory.known(path)
-                    try await DeploymentRun(deployment, in: directory, self.remote).resume(alarm: alarm)
+                    try await DeploymentRun(deployment, in: directory, self.place).resume(alarm: alarm)
                 } catch {
                     // One directory's trouble does not keep the others waiting.
                     if let earlier = failure { Console.error(ErrorText.sentence(for: earlier)) }
@@ -134,7 +134,11 @@ struct HookCommands: AsyncParsableCommand {
                 throw CommandFailure("nothing waits in \(self.directory)", status: .notFound)
             }
             // A dropped certificate that still lies where the ACME client wrote it would be taken up again.
-            deployment.source = nil
+            let chain = try? directory.certificate(of: dropped.release).chain
+            let written = deployment.source.flatMap {
+                try? RenewedCertificate(chainFile: $0.chain, keyFile: $0.key).chain
+            }
+            if chain == nil || chain == written { deployment.source = nil }
             deployment.finish()
             try directory.keep(deployment)
             Console.print("Dropped \(dropped.pin)\(dropped.rotation.map { ", rotation \($0)" } ?? "").")
