@@ -1,6 +1,7 @@
 """Disks fill up: below the tables, below the write-ahead log, and below the server's own log."""
 
 import contextlib
+import errno
 import os
 import subprocess
 import threading
@@ -52,7 +53,13 @@ class SmallDisk:
     def fill(self, but: int) -> None:
         """Leaves so many bytes, which the others may use up."""
         with self._filler.open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, max(1, self.free - but))
+            for left in reversed(range(100)):
+                try:
+                    return os.posix_fallocate(file.fileno(), 0, max(1, self.free - but))
+                except OSError as error:
+                    # The others write meanwhile, and may have taken what was free a moment ago.
+                    if error.errno != errno.ENOSPC or not left:
+                        raise
 
     def clear(self) -> None:
         self._filler.unlink()
