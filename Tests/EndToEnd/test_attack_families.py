@@ -386,8 +386,9 @@ def test_no_secret_that_comes_in_comes_out(admin):
 # What is put into SQL beside parameters: names of columns and conditions that are constants of the program, and numbers. No text of a
 # request, a file or a row is among them; a channel's name is quoted.
 INTERPOLATED = {
+    "EventStore/Audit/AuditDeposits": {"PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "EventStore/Audit/LedgerAuditor": {"AuditPage.columns"},
-    "EventStore/Database/NodeRegistry": {"isLive", "Self.isLive"},
+    "EventStore/Database/NodeRegistry": {"isLive", "Self.isLive", "PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "EventStore/Database/Statements": {"PostgresConfiguration.commitsWait", "fold", "days"},
     "EventStore/Pruning/BundleWriter": {"columns", "positions.lowerBound", "positions.upperBound"},
     "EventStore/Read/BulkReader": {"LedgerPage.columns", "positions.lowerBound", "positions.upperBound"},
@@ -396,7 +397,7 @@ INTERPOLATED = {
     "Postgres/Connection/PostgresConnection+Transaction": {"scope", "timeout?.wholeMilliseconds ?? 0"},
     "Postgres/Listener/ListenerLoop": {"Self.quoted(channel)"},
     "Publishing/Documents/DocumentStore": {"source"},
-    "Signals/TokenUses/TokenUseStore": {"Self.recentLimit"},
+    "Signals/TokenUses/TokenUseStore": {"Self.recentLimit", "PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "Webhooks/WebhookStore": {"condition"},
     # What an operator is told to run by themselves.
     "pinledger/Serve/DoctorCommand+Durability": {"name"}, "pinledger/Serve/MigrateCommand": {"name"},

@@ -2,24 +2,32 @@
 
 import json
 
+from test_database_trouble import await_standby, standby
 from test_nodes import start_node
 
 APP = "com.example.synchronous"
 
 
-def test_a_node_that_requires_a_standby_serves_and_records_nothing_without_one(own_server):
+def test_a_node_that_requires_a_standby_records_nothing_without_one(own_server, tmp_path):
     own_server.api.make_app(APP, "api.example.com")
     key = ["--kek-file", str(own_server.data / "key-encryption-key")]
-    node, api = start_node(own_server, "demanding", *key, "--require-synchronous")
+    await_standby(own_server, "elsewhere")
     try:
-        assert api.document(APP).status == 200
-        refused = api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
-        assert refused.status == 503 and refused.json["type"] == "/problems/database_unavailable"
-        assert "no synchronous standby" in refused.json["detail"]
-        assert "no synchronous standby" in api.get("/readyz").json["write_failure"]
-        assert api.get("/readyz?for=writes").status == 503
+        with standby(own_server, "elsewhere", tmp_path / "log"):
+            node, api = start_node(own_server, "demanding", *key, "--require-synchronous")
+        # As a cluster manager does that has the primary go on alone.
+        await_standby(own_server, None)
+        try:
+            assert api.document(APP).status == 200
+            refused = api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
+            assert refused.status == 503 and refused.json["type"] == "/problems/database_unavailable"
+            assert "no synchronous standby" in refused.json["detail"]
+            assert "no synchronous standby" in api.get("/readyz").json["write_failure"]
+            assert api.get("/readyz?for=writes").status == 503
+        finally:
+            node.stop()
     finally:
-        node.stop()
+        await_standby(own_server, None)
     # A node beside it that does not insist records.
     own_server.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
 
