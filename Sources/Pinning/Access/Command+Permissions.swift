@@ -32,7 +32,9 @@ extension DecisionContext {
     func authorize(_ command: Command, on apps: AppTable) throws(Refusal) {
         switch command {
         case .app(let app, let commands):
-            let rotations = commands.contains(where: \.isOfRotation) ? apps[app]?.rotations ?? [] : []
+            // Nothing is looked up of an app that the commander does not see: not even the time may tell that it is there.
+            let knowsRotations = commands.contains(where: \.isOfRotation) && self.rights.sees(app)
+            let rotations = knowsRotations ? apps[app]?.rotations ?? [] : []
             for command in commands {
                 for permission in command.permissions {
                     try self.require(permission, on: app, hosts: command.hosts(rotations))
@@ -128,7 +130,12 @@ extension AppCommand {
     fileprivate var isOfRotation: Bool {
         switch self {
         case .advanceRotation, .abortRotation: true
-        default: false
+        case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
+            .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate,
+            .dropCandidate, .setHostRollout, .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin,
+            .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints,
+            .describeKeys, .setGuardRail, .startRotation, .setClient, .removeClient, .setClientKey, .react, .revert:
+            false
         }
     }
 
