@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from pinledger import API, BINARY, Server, eventually, free_port
 from test_changes import Person
-from tls_server import Key, TLSServer, curl
+from tls_server import Key, TLSServer, curl, serving
 
 HOST = "api.example.com"
 #: So short that an older document is stale within the test.
@@ -28,15 +28,8 @@ GOALS = ["--minimum-wait", "1s", "--sufficient-wait", "1s", "--settling", "1s"]
 
 @pytest.fixture(scope="module")
 def node():
-    server = Server(
-        lowers_rails=False,
-        more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"]
-        + ["--document-lifetime", str(LIFETIME), "--document-max-age", "1"],
-    )
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+    with serving(HOST, LIFETIME) as server:
+        yield server
 
 
 class LiveServer(TLSServer):

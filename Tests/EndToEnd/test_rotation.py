@@ -7,7 +7,7 @@ import time
 
 import pytest
 from pinledger import Server
-from tls_server import Key, TLSServer, curl
+from tls_server import Key, TLSServer, curl, serving
 
 HOST = "api.example.com"
 # So short that an older document is stale within the test.
@@ -16,15 +16,8 @@ LIFETIME = 8
 
 @pytest.fixture(scope="module")
 def node():
-    server = Server(
-        lowers_rails=False,
-        more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{HOST}=127.0.0.1"]
-        + ["--document-lifetime", str(LIFETIME), "--document-max-age", "1"],
-    )
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+    with serving(HOST, LIFETIME) as server:
+        yield server
 
 
 class World:

@@ -1,10 +1,27 @@
 """A real TLS server on loopback whose certificate can be changed while it runs, and curl as the client that pins."""
 
+import contextlib
 import socket
 import ssl
 import subprocess
 import threading
 from pathlib import Path
+
+from pinledger import Server
+
+
+@contextlib.contextmanager
+def serving(host: str, lifetime: int):
+    """A server that probes `host` on this machine, and whose documents are stale after so many seconds."""
+    server = Server(
+        lowers_rails=False,
+        more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{host}=127.0.0.1"]
+        + ["--document-lifetime", str(lifetime), "--document-max-age", "1"],
+    )
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
 
 
 def openssl(*arguments: str) -> bytes:

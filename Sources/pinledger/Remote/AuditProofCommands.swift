@@ -11,13 +11,7 @@ struct AuditCheckpointCommand: AsyncParsableCommand {
         discussion: "pinledger audit checkpoint")
     @OptionGroup var place: ServerOptions
 
-    func run() async throws {
-        try await self.place.withClient { client in
-            let answer = try await client.send("GET", "/log/checkpoint")
-            try answer.check()
-            Console.write(answer.body)
-        }
-    }
+    func run() async throws { try await self.place.write("/log/checkpoint") }
 }
 
 struct AuditProveCommand: AsyncParsableCommand {
@@ -31,9 +25,14 @@ struct AuditProveCommand: AsyncParsableCommand {
     @Argument(help: "The event's position in the ledger.") var position: Int64
     @OptionGroup var place: ServerOptions
 
-    func run() async throws {
-        try await self.place.withClient { client in
-            let answer = try await client.send("GET", "/log/entries/\(self.position)/proof")
+    func run() async throws { try await self.place.write("/log/entries/\(self.position)/proof") }
+}
+
+extension ServerOptions {
+    /// Writes what a path answers to standard output, byte for byte.
+    fileprivate func write(_ path: String) async throws {
+        try await self.withClient { client in
+            let answer = try await client.send("GET", path)
             try answer.check()
             Console.write(answer.body)
         }

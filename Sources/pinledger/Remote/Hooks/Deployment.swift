@@ -53,7 +53,7 @@ struct Deployment: Hashable {
         switch self.current {
         case let current? where current.pin == pin: self.current?.release = release
         case let current? where current.rotation != nil: self.next = renewal
-        default: (self.current, self.next) = (renewal, nil)
+        case nil, _?: (self.current, self.next) = (renewal, nil)
         }
     }
 
