@@ -56,10 +56,12 @@ final class CertificateDirectory {
 
     /// Refuses a file or a directory that is a link, or that another account than root may write to.
     private static func requireOwn(_ path: String, isDirectory: Bool) throws {
-        var facts = stat()
-        guard lstat(path, &facts) == 0 else { throw CommandFailure("\(path) cannot be looked at", status: .usage) }
-        guard facts.st_mode & S_IFMT == (isDirectory ? S_IFDIR : S_IFREG), facts.st_mode & 0o022 == 0,
-            facts.st_uid == geteuid() || facts.st_uid == 0
+        // Gives a link's own facts.
+        guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
+            let mode = facts[.posixPermissions] as? Int, let owner = facts[.ownerAccountID] as? Int
+        else { throw CommandFailure("\(path) cannot be looked at", status: .usage) }
+        guard facts[.type] as? FileAttributeType == (isDirectory ? .typeDirectory : .typeRegular), mode & 0o022 == 0,
+            owner == Int(geteuid()) || owner == 0
         else {
             throw CommandFailure(
                 "\(path) is not a \(isDirectory ? "directory" : "file") that only you and root may write to",
