@@ -17,6 +17,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
@@ -55,7 +56,11 @@ let package = Package(
             swiftSettings: [.strictMemorySafety()]
         ),
         .target(
-            name: "Postgres", dependencies: ["CPostgres", "Concurrency", "PinWire"],
+            name: "Postgres",
+            dependencies: [
+                "CPostgres", "Concurrency", "PinWire", "Traces",
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ],
             swiftSettings: [.strictMemorySafety()]),
 
         // Every line that the program logs.
@@ -63,6 +68,31 @@ let package = Package(
 
         // What a node counts and measures, and the text that monitoring systems read of it.
         .target(name: "Exposition", dependencies: [.product(name: "CoreMetrics", package: "swift-metrics")]),
+
+        // A request's place in a trace, and the spans that are recorded of it.
+        .target(
+            name: "Traces",
+            dependencies: [
+                "Exposition", "PinWire",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]
+        ),
+        // What sends spans to a collector.
+        .target(
+            name: "TraceExport",
+            dependencies: [
+                "Concurrency", "LogLines", "PinWire", "Traces",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]
+        ),
 
         // Work beside requests: in rounds, within limits, once for all who ask.
         .target(
@@ -125,6 +155,7 @@ let package = Package(
             name: "Webhooks",
             dependencies: [
                 "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
+                "Traces", .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -174,7 +205,7 @@ let package = Package(
                 "Exposition", "Firebase", "Handbook", "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire",
                 "Pinning",
                 "Postgres", "Probing",
-                "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses",
+                "Publishing", "Secrets", "Signals", "Traces", "TransparencyLog", "Webhooks", "Witnesses",
                 .product(name: "AsyncAlgorithms", package: "swift-async-algorithms"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -193,6 +224,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             exclude: ["FastPath/README.md"]
         ),
@@ -203,8 +235,9 @@ let package = Package(
                 "Exposition",
                 "Firebase",
                 "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
-                "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals", "TransparencyLog", "Webhooks",
-                "Witnesses",
+                "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals", "TraceExport", "Traces",
+                "TransparencyLog",
+                "Webhooks", "Witnesses",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
@@ -304,6 +337,14 @@ let package = Package(
             name: "ConcurrencyTests",
             dependencies: ["Concurrency", "Fixtures", "LogLines", .product(name: "Logging", package: "swift-log")]
         ),
+        .testTarget(
+            name: "TracesTests",
+            dependencies: [
+                "Exposition", "PinWire", "TraceExport", "Traces",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]
+        ),
         .testTarget(name: "EdgeTests", dependencies: ["Edge", "PinWire", "SeededRandom"]),
         .testTarget(
             name: "EventStoreTests",
@@ -394,7 +435,8 @@ let package = Package(
             name: "HostileInputTests",
             dependencies: [
                 "Addresses", "KeyFiles", "EventStore", "Firebase", "ClientFormats", "Keys", "PinWire", "Pinning",
-                "PinledgerServer", "Postgres", "Probing", "Publishing", "SeededRandom", "Signals", "TransparencyLog",
+                "PinledgerServer", "Postgres", "Probing", "Publishing", "SeededRandom", "Signals", "Traces",
+                "TransparencyLog",
                 "Webhooks",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -130,6 +130,10 @@ static const unsigned char metrics[] = {
 #embed "pages/metrics.md"
 };
 
+static const unsigned char traces[] = {
+#embed "pages/traces.md"
+};
+
 static const unsigned char architecture[] = {
 #embed "pages/architecture.md"
 };
@@ -173,6 +177,7 @@ static const struct handbook_text pages[] = {
     {"problems", problems, sizeof problems},
     {"log-lines", log_lines, sizeof log_lines},
     {"metrics", metrics, sizeof metrics},
+    {"traces", traces, sizeof traces},
     {"alerts", alerts, sizeof alerts},
     {"architecture", architecture, sizeof architecture},
     {"threat-model", threat_model, sizeof threat_model},

@@ -20,6 +20,8 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case requestDuration = "pinledger_request_duration_seconds"
     case preparedAnswers = "pinledger_prepared_answers"
     case clientStreams = "pinledger_client_streams"
+    case spans = "pinledger_trace_spans"
+    case accessLines = "pinledger_access_log_lines"
 
     // The ledger
     case ledgerPosition = "pinledger_ledger_position"
@@ -106,6 +108,16 @@ package enum MetricFamily: String, CaseIterable, Sendable {
                 .counter, "Requests of clients that were answered from prepared bytes: 200 with a body, 304 without.",
                 labels: ["status"])
         case .clientStreams: Declaration(.gauge, "Clients that wait for new documents on a stream.")
+        case .spans:
+            Declaration(
+                .counter,
+                "Spans of traces, by what became of them: sent, refused by the collector, or dropped because it takes too few.",
+                labels: ["outcome"])
+        case .accessLines:
+            Declaration(
+                .counter,
+                "Lines of the access log, by what became of them: written, or dropped because the file takes too few.",
+                labels: ["outcome"])
         case .ledgerPosition: Declaration(.gauge, "Events of the ledger that the node has read.")
         case .ledgerEvents:
             Declaration(.gauge, "Events that the node knows of and has not read.")

@@ -408,6 +408,18 @@ extension LogLine {
                 .warning, "new connections cannot be accepted for a moment",
                 advice: "Raise the limit on open files (ulimit -n, LimitNOFILE=), or lower --max-connections.")
         case .linesLeftOut: .init(.notice, "log lines were left out")
+        case .accessLogFailing:
+            .init(
+                .warning, "the access log cannot be written; its lines are dropped",
+                advice: "Read `error`. Check the file's disk and rights, or what reads the standard output.")
+        case .accessLogWorking: .init(.notice, "the access log is written again")
+        case .spansNotSent:
+            .init(
+                .warning, "the collector takes no traces; they are dropped after half a minute",
+                advice:
+                    "Read `error`. Check --otlp-endpoint, the fields of --otlp-headers-file, and that the collector takes OTLP over HTTP in JSON."
+            )
+        case .spansSentAgain: .init(.notice, "the collector takes traces again")
         case .expiredCertificatesKept: .init(.info, "expired certificates stay")
         case .partOfChangeRefused:
             .init(

@@ -127,6 +127,10 @@ package enum LogLine: String, CaseIterable, Sendable {
     case connectionRefused = "connection_refused"
     case connectionsNotAccepted = "connections_not_accepted"
     case linesLeftOut = "lines_left_out"
+    case accessLogFailing = "access_log_failing"
+    case accessLogWorking = "access_log_working"
+    case spansNotSent = "spans_not_sent"
+    case spansSentAgain = "spans_sent_again"
     case expiredCertificatesKept = "expired_certificates_kept"
     case partOfChangeRefused = "part_of_change_refused"
 

@@ -11,6 +11,7 @@ import Publishing
 package import ServiceLifecycle
 import Signals
 import Synchronization
+package import Traces
 
 /// The HTTP listeners of a node.
 package struct Server: Sendable {
@@ -112,6 +113,14 @@ package struct Server: Sendable {
         let metrics: MetricRegistry
         let clock: @Sendable () -> Timestamp
         let logger: Logger
+        /// Takes a line for each request; nil for no access log.
+        var accessLog: AccessLog?
+        /// Places requests of operators in traces.
+        var tracer = NodeTracer()
+
+        var notes: RequestNotes? {
+            self.accessLog.map { RequestNotes(log: $0, trustedProxies: self.trustedProxies, clock: self.clock) }
+        }
     }
 
     private let node: Node
@@ -136,16 +145,24 @@ package struct Server: Sendable {
 
     /// - Parameter certificate: Nil for plain HTTP.
     package init(
-        services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil
+        services: Services, limits: Limits = Limits(), certificate: ServerCertificate? = nil,
+        accessLog: AccessLog? = nil, tracer: NodeTracer = NodeTracer()
     ) {
-        self.init(node: Node(services), limits, certificate) { served in
+        var node = Node(services)
+        (node.accessLog, node.tracer) = (accessLog, tracer)
+        self.init(node: node, limits, certificate) { served in
             Routes(services: services, limits: limits, served: served)
         }
     }
 
     /// The listeners of an edge.
-    package init(edge: EdgeServices, limits: Limits = Limits(), certificate: ServerCertificate? = nil) {
-        self.init(node: Node(edge), limits, certificate) { served in
+    package init(
+        edge: EdgeServices, limits: Limits = Limits(), certificate: ServerCertificate? = nil,
+        accessLog: AccessLog? = nil
+    ) {
+        var node = Node(edge)
+        node.accessLog = accessLog
+        self.init(node: node, limits, certificate) { served in
             Routes(edge: edge, limits: limits, served: served)
         }
     }
@@ -165,7 +182,7 @@ package struct Server: Sendable {
         self.requestMetrics = RequestMetrics(registry: node.metrics)
         self.shares = EventLoopStates(
             group: self.group, clock: node.clock, intake: node.intake, push: self.routes.push,
-            requestMemory: limits.requestMemory, served: self.served)
+            requestMemory: limits.requestMemory, served: self.served, notes: node.notes)
     }
 
     /// The service that keeps the connections' time: it has to run for as long as a listener does.
@@ -195,7 +212,8 @@ package struct Server: Sendable {
             authenticator: self.node.authenticator, isLogPublic: self.node.isLogPublic, unread: self.node.unread,
             content: listener.content, places: places, rates: self.rates, operatorRates: self.operatorRates,
             log: self.log, trustedProxies: self.node.trustedProxies, auditCounter: self.node.audit,
-            isSecure: self.certificate != nil, metrics: self.requestMetrics, clock: self.node.clock
+            isSecure: self.certificate != nil, metrics: self.requestMetrics, notes: self.node.notes,
+            tracer: self.node.tracer, clock: self.node.clock
         )
         var configuration = ApplicationConfiguration(
             address: .hostname(listener.host, port: listener.port), serverName: nil, backlog: 4096
@@ -207,13 +225,14 @@ package struct Server: Sendable {
         )
         let answers = surfaces.contains(.client) ? self.routes.answers : nil
         let (shares, limits, certificate, log) = (self.shares, self.limits, self.certificate, self.log)
-        let (audit, clock) = (self.node.audit, self.node.clock)
+        let (audit, clock, notes) = (self.node.audit, self.node.clock, self.node.notes)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { respond in
                 ConnectionSetup(
                     responder: respond, answers: answers, shares: shares, limits: limits, certificate: certificate,
-                    content: listener.content, places: places, auditCounter: audit, clock: clock, log: log
+                    content: listener.content, places: places, auditCounter: audit, clock: clock, log: log,
+                    notes: notes
                 )
             },
             configuration: configuration,

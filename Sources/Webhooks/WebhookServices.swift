@@ -4,6 +4,8 @@ package import PinWire
 package import Pinning
 package import Postgres
 package import Secrets
+package import Traces
+import Tracing
 
 /// The services that a node's handlers need for webhooks.
 package struct WebhookServices: Sendable {
@@ -11,10 +13,15 @@ package struct WebhookServices: Sendable {
     package let store: WebhookStore
     /// Nil on a node that sends nothing.
     package let client: OutgoingClient?
+    private let tracer: NodeTracer
     /// Each test holds a connection of the API for as long as the receiver takes.
     private let tests = ConcurrencyLimiter<Never>(limit: 4)
 
-    package init(pool: PostgresPool, secrets: WebhookSecrets? = nil, client: OutgoingClient? = nil) {
+    package init(
+        pool: PostgresPool, secrets: WebhookSecrets? = nil, client: OutgoingClient? = nil,
+        tracer: NodeTracer = NodeTracer()
+    ) {
+        self.tracer = tracer
         self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKey: nil)
         self.store = WebhookStore(pool: pool)
         self.client = client
@@ -24,14 +31,34 @@ package struct WebhookServices: Sendable {
     func send(
         _ message: WebhookMessage, to webhook: Webhook, by client: OutgoingClient, at now: Timestamp
     ) async -> Result<ReceiverAnswer, SendFailure> {
+        let span = self.tracer.startSpan("POST webhook", ofKind: .client)
+        defer { span.end() }
+        span.attributes = [
+            "http.request.method": "POST", "server.address": .string(webhook.settings.url.host),
+            "pinledger.webhook": .string(webhook.id),
+        ]
         do {
             let secrets = try await self.secrets.signing(webhook, at: now)
-            let fields = message.fields(signedWith: secrets, at: now)
-            return .success(try await client.post(message.body, to: webhook.settings.url, fields: fields))
+            var fields = message.fields(signedWith: secrets, at: now)
+            // Where this is recorded, or belongs to a request that is part of a trace.
+            if span.isRecording || span.isPart { self.tracer.inject(span.context, into: &fields, using: FieldList()) }
+            let answer = try await client.post(message.body, to: webhook.settings.url, fields: fields)
+            span.updateAttributes { $0["http.response.status_code"] = Int(answer.status) }
+            if answer.status >= 400 { span.setStatus(.init(code: .error)) }
+            return .success(answer)
         } catch let failure as SendFailure {
+            span.recordError(failure)
             return .failure(failure)
         } catch {
+            span.recordError(error)
             return .failure(.unsigned("\(error)"))
+        }
+    }
+
+    /// Writes header fields as the client takes them.
+    private struct FieldList: Injector {
+        func inject(_ value: String, forKey key: String, into carrier: inout [(name: String, value: String)]) {
+            carrier.append((key, value))
         }
     }
 

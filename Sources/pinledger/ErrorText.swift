@@ -64,6 +64,6 @@ enum ErrorText {
         "Handbook",
         "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
         "Probing", "PublicSuffixes", "Publishing",
-        "Secrets", "Signals", "TransparencyLog", "Webhooks", "Witnesses", "pinledger",
+        "Secrets", "Signals", "TraceExport", "Traces", "TransparencyLog", "Webhooks", "Witnesses", "pinledger",
     ]
 }

@@ -7,6 +7,7 @@ import Pinning
 import Publishing
 import Signals
 import Testing
+import Traces
 
 @testable import Keys
 @testable import PinledgerServer
@@ -34,6 +35,17 @@ extension InputReader {
                 Frame(#"{"platform":""#, #"","outcomes":[]}"#), Frame(#"{"outcomes":["#, "]}"), Frame(),
             ],
             read: { use(try ReportBatch(parsing: $0)) }),
+        InputReader(
+            "a place in a trace",
+            seeds: [
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
+            ],
+            frames: [Frame("00-", "-01"), Frame("00-4bf92f3577b34da6a3ce929d0e0e4736-", ""), Frame()],
+            read: { input in
+                let text = String(decoding: input, as: UTF8.self)
+                use(TraceContext(parent: text, state: text)?.parent ?? "")
+            }),
         InputReader(
             "a report of another library",
             seeds: [

@@ -67,6 +67,8 @@ import Testing
         ("Edge/StateLock.swift", 1, "words of the system's"),
         ("PinledgerServer/Routes/Deployed/CompatAnswers.swift", 1, "ASCII"),
         ("PinledgerServer/FastPath/HeadReader.swift", 1, "printable ASCII"),
+        ("PinledgerServer/FastPath/FastPathHandler.swift", 1, "printable ASCII, as HeadReader lets in"),
+        ("PinledgerServer/Operations/AccessLog.swift", 1, "a message of the system's"),
         ("PinledgerServer/HTTP/RequestText.swift", 1, "ASCII"),
         ("PinledgerServer/Routes/Push/ClientStream.swift", 1, "printable ASCII, as HeadReader lets in"),
         ("EventStore/Audit/AuditPage.swift", 2, "bytes that the scanner has found safe"),
@@ -89,6 +91,7 @@ import Testing
         ("Publishing/Documents/DocumentCheck.swift", 2, "taken apart by bytes in CompactJWS"),
         ("Publishing/Documents/DocumentJudge.swift", 1, "taken apart by bytes in CompactJWS"),
         ("Publishing/Evaluated/EvaluatedSource.swift", 1, "taken apart by bytes in CompactJWS"),
+        ("Traces/TraceContext.swift", 1, "32 bytes at the most"),
         ("TransparencyLog/LogHash.swift", 1, "Base64"),
         ("Webhooks/DeliveryVerdict.swift", 1, "shown alone, scalar by scalar"),
     ]

@@ -42,6 +42,7 @@ struct ConnectionSetup: HTTPChannelHandler {
     private let auditCounter: AuditCounter
     private let clock: @Sendable () -> Timestamp
     private let log: LimitedLog
+    private let notes: RequestNotes?
     private let http2: HTTP2Channel
     /// The same for connections on trial: nothing is answered before the router.
     private let routedHTTP2: HTTP2Channel
@@ -50,8 +51,9 @@ struct ConnectionSetup: HTTPChannelHandler {
         responder: @escaping HTTPChannelHandler.Responder, answers: PreparedAnswers?, shares: EventLoopStates,
         limits: Server.Limits, certificate: ServerCertificate?, content: Server.Listener.Content,
         places: ConnectionPlaces, auditCounter: AuditCounter, clock: @escaping @Sendable () -> Timestamp,
-        log: LimitedLog
+        log: LimitedLog, notes: RequestNotes?
     ) {
+        self.notes = notes
         self.responder = responder
         self.answers = answers
         self.shares = shares
@@ -161,7 +163,9 @@ struct ConnectionSetup: HTTPChannelHandler {
     /// Counts a request that was refused before anything else saw it, as the ledger is to know of those on operators' listeners. Who sent
     /// it is the other end of the connection: what the request says of that is not to be trusted.
     func audit(_ problem: Problem, _ requestID: String, _ peer: SocketAddress?) {
-        guard self.content != .client, let address = peer.flatMap({ IPAddress($0) }) else { return }
+        guard let address = peer.flatMap({ IPAddress($0) }) else { return }
+        self.notes?.noteUnreadable(problem, requestID, peer: address.plain)
+        guard self.content != .client else { return }
         self.auditCounter.note(
             AuditRecord(
                 actor: nil, address: address.plain, proxy: nil, operation: nil, app: nil, outcome: .refused,

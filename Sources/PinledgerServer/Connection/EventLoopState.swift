@@ -34,6 +34,8 @@ final class EventLoopState {
     let streams: LoopStreams
     /// Those that are not answered to the end.
     let held: HeldRequests
+    /// Takes what is answered without the router; nil where there is no access log.
+    let notes: RequestNotes?
 
     private let clock: @Sendable () -> Timestamp
     private var second: Int64
@@ -50,8 +52,9 @@ final class EventLoopState {
 
     init(
         clock: @escaping @Sendable () -> Timestamp, served: ServedCount, intake: AdoptionIntake?, streams: LoopStreams,
-        held: HeldRequests = HeldRequests(limit: .max)
+        held: HeldRequests = HeldRequests(limit: .max), notes: RequestNotes? = nil
     ) {
+        self.notes = notes
         self.held = held
         self.streams = streams
         self.tally = LoopTally(intake: intake)
@@ -133,7 +136,7 @@ struct EventLoopStates: Sendable {
     /// - Parameter served: The counts of the group's loops, as many as these, in their order.
     init(
         group: any EventLoopGroup, clock: @escaping @Sendable () -> Timestamp, intake: AdoptionIntake?,
-        push: DocumentPush, requestMemory: Int, served: [ServedCount]
+        push: DocumentPush, requestMemory: Int, served: [ServedCount], notes: RequestNotes? = nil
     ) {
         let loops = served.count
         var shares: [ObjectIdentifier: NIOLoopBoundBox<EventLoopState>] = [:]
@@ -142,7 +145,7 @@ struct EventLoopStates: Sendable {
             let box = NIOLoopBoundBox.makeBoxSendingValue(
                 EventLoopState(
                     clock: clock, served: count, intake: intake, streams: LoopStreams(push: push, wakeup: wakeup),
-                    held: HeldRequests(limit: requestMemory / max(1, loops))),
+                    held: HeldRequests(limit: requestMemory / max(1, loops)), notes: notes),
                 eventLoop: loop
             )
             shares[ObjectIdentifier(loop)] = box

@@ -176,6 +176,8 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
     /// Adds the answer to the request at the start of `buffer` to the scratch buffer; false where the request is not for
     /// here.
     private func answer(_ request: PlainGet, _ buffer: ByteBuffer, _ context: ChannelHandlerContext) -> Bool {
+        // The router puts several fields together.
+        if request.hasMoreForwardedFor, self.share.notes != nil { return false }
         let found: PreparedAnswer.Variant? = buffer.withUnsafeReadableBytes { bytes in
             let target = UnsafeRawBufferPointer(rebasing: bytes[request.target])
             guard let answer = self.answers?.answer(to: target) else { return nil }
@@ -184,6 +186,9 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
             guard let variant = answer.ready(ifNoneMatch: condition, preference) else { return nil }
             self.share.tally.count(
                 answer, variant.response.status, condition, request.text(request.clientReport, in: bytes))
+            self.share.notes?.notePrepared(
+                "GET", String(decoding: target, as: UTF8.self), variant, peer: context.channel.remoteAddress,
+                forwardedFor: request.text(request.forwardedFor, in: bytes))
             return variant
         }
         guard let variant = found else { return false }

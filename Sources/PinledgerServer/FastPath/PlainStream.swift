@@ -12,6 +12,7 @@ struct PlainStream {
     private(set) var acceptEncoding: String?
     private(set) var ifNoneMatch: String?
     private(set) var clientReport: String?
+    private(set) var forwardedFor: String?
 
     /// Reads the fields of a request without a body; nil where there is anything special about them.
     init?(_ fields: HPACKHeaders) {
@@ -24,6 +25,7 @@ struct PlainStream {
                 case "accept-encoding": self.acceptEncoding = Self.joined(self.acceptEncoding, value)
                 case "if-none-match": self.ifNoneMatch = Self.joined(self.ifNoneMatch, value)
                 case "pinledger-client": self.clientReport = Self.joined(self.clientReport, value)
+                case "x-forwarded-for": self.forwardedFor = Self.joined(self.forwardedFor, value)
                 default: break
                 }
                 continue

@@ -70,6 +70,10 @@ final class PreparedHandler: ChannelInboundHandler, RemovableChannelHandler {
                 answer, variant.response.status, PreparedAnswer.joined(fields, .ifNoneMatch),
                 PreparedAnswer.joined(fields, .pinledgerClient))
         }
+        share.notes?.notePrepared(
+            request.method.rawValue, target, variant,
+            peer: context.channel.remoteAddress,
+            forwardedFor: PreparedAnswer.joined(fields, .forwardedFor))
         var response = variant.response
         response.headerFields[.date] = share.date
         context.write(self.wrapOutboundOut(.head(response)), promise: nil)

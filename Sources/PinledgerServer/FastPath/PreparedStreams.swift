@@ -259,6 +259,9 @@ final class PreparedStreams: ChannelDuplexHandler {
         if !request.isHead {
             self.share.tally.count(answer, variant.response.status, request.ifNoneMatch, request.clientReport)
         }
+        self.share.notes?.notePrepared(
+            request.isHead ? "HEAD" : "GET", request.path, variant, peer: context.channel.remoteAddress,
+            forwardedFor: request.forwardedFor)
         if self.share.scratch.readableBytes > Self.flushSize {
             self.write(context)
             context.flush()

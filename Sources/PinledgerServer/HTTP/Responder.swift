@@ -8,6 +8,8 @@ import NIOCore
 import PinWire
 import Pinning
 import Signals
+import Traces
+import Tracing
 
 /// Answers every request of one listener: looks the route up, authenticates the caller, reads the query, turns every
 /// error into a problem.
@@ -30,27 +32,52 @@ struct Responder: HTTPResponder {
     /// Whether the listener speaks TLS.
     let isSecure: Bool
     let metrics: RequestMetrics
+    /// The access log; nil for none.
+    let notes: RequestNotes?
+    let tracer: NodeTracer
     let clock: @Sendable () -> Timestamp
 
     func respond(to request: Request, context: ExchangeContext) async throws -> Response {
-        let requestID = context.id
-        var response: Response
-        do {
-            let answer = try await self.answer(request, context)
-            response = answer.response
-            for (name, value) in answer.standing?.fields("operator") ?? [] { response.headers[name] = value }
-            if answer.isPrepared {
-                guard request.method == .head, response.status != .notModified else { return response }
-                return response.createHeadResponse()
-            }
-        } catch {
-            response = Problem(error).response(requestID: requestID)
+        let begun = ContinuousClock.now
+        let answer = await self.answer(request, context)
+        if let route = answer.route, !answer.isCancelled {
+            self.metrics.note(route.operationID, answer.response.status.code, since: begun)
         }
-        response.headers[.requestID] = requestID
+        let response = self.finished(answer, request, context)
+        if self.notes != nil { self.note(answer, response, to: request, context, since: begun) }
+        return response
+    }
+
+    /// The response with the fields that all have, and without a body where a head was asked for.
+    private func finished(_ answer: Answer, _ request: Request, _ context: ExchangeContext) -> Response {
+        var response = answer.response
+        for (name, value) in answer.standing?.fields("operator") ?? [] { response.headers[name] = value }
+        if answer.isPrepared {
+            guard request.method == .head, response.status != .notModified else { return response }
+            return response.createHeadResponse()
+        }
+        response.headers[.requestID] = context.id
         response.headers[.contentTypeOptions] = "nosniff"
         // RFC 6797, for browsers that read the handbook or the API here. Clients' programs have their own rules.
         if self.isSecure { response.headers[.strictTransportSecurity] = "max-age=31536000" }
         return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    /// Writes the request's line of the access log.
+    private func note(
+        _ answer: Answer, _ response: Response, to request: Request, _ context: ExchangeContext,
+        since begun: ContinuousClock.Instant
+    ) {
+        let path = (request.head.path ?? "/").prefix { $0 != "?" }
+        self.notes?.log.note(
+            AccessEntry(
+                time: self.clock(),
+                address: ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies.networks),
+                method: request.method.rawValue.printable, path: AccessEntry.shownPath(path, of: answer.route),
+                operation: answer.route?.operationID, status: response.status.code,
+                bytes: request.method == .head ? 0 : response.body.contentLength, duration: .now - begun,
+                requestID: context.id, traceID: answer.traceID.map { "\($0)" }, actor: answer.actor,
+                app: answer.app.flatMap { try? AppID($0) }))
     }
 
     /// Logs an unforeseen error, and a request that its sender or its network may not make. The line has no text of the
@@ -82,53 +109,72 @@ struct Responder: HTTPResponder {
         .get, .head, .post, .put, .patch, .delete, .options,
     ]
 
-    /// The problem in the form of its subtree.
-    private func refuse(_ problem: Problem, in subtree: Route.Subtree?) throws(Problem) -> Answer {
-        guard let response = subtree?.refusal(problem) else { throw problem }
-        return Answer(response: response)
-    }
-
     private struct Answer {
         var response: Response
         /// Whether the answer is the same for all, and complete.
         var isPrepared = false
         /// What the caller's limit leaves it; nil for clients, and where there is no limit.
         var standing: RequestRates.Standing?
+        /// Nil for a path, or a method, that no operation has.
+        var route: Route?
+        var actor: Actor?
+        /// The app that the path names.
+        var app: String?
+        /// Why it is not what was asked for.
+        var problem: ProblemType?
+        var traceID: TraceID?
+        /// The client has given the request up, or the node stops: nobody gets it.
+        var isCancelled = false
+
+        init(_ response: Response) { self.response = response }
+
+        /// A refusal, in the form of its subtree.
+        init(_ problem: Problem, in subtree: Route.Subtree?, _ context: ExchangeContext) {
+            self.response = subtree?.refusal(problem) ?? problem.response(requestID: context.id)
+            self.problem = problem.type
+        }
     }
 
-    private func answer(_ request: Request, _ context: ExchangeContext) async throws -> Answer {
+    private func answer(_ request: Request, _ context: ExchangeContext) async -> Answer {
         // The target's raw text: nothing is decoded before it is split.
         let target = request.head.path ?? "/"
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        switch try self.table.match(request.method, String(parts[0])) {
+        let match: RouteTable.Match
+        do { match = try self.table.match(request.method, String(parts[0])) } catch {
+            return Answer(Problem(error), in: nil, context)
+        }
+        switch match {
         case .nothing(let subtree):
             let problem = Problem(.notFound, "There is nothing at \(parts[0].printable).")
             self.audit(problem, of: request, context, nil, [:], by: nil)
-            return try self.refuse(problem, in: subtree)
+            return Answer(problem, in: subtree, context)
         case .methods(let methods, let subtree):
             let allow = methods.map(\.rawValue).joined(separator: ", ")
             if request.method == .options {
-                return Answer(response: Response(status: .noContent, headers: [.allow: allow]))
+                return Answer(Response(status: .noContent, headers: [.allow: allow]))
             }
             var problem = Problem(
                 .methodNotAllowed, "\(request.method.rawValue.printable) cannot be done here; \(allow) can.")
             problem.headers[.allow] = allow
             self.audit(problem, of: request, context, nil, [:], by: nil)
-            return try self.refuse(problem, in: Self.interfaceMethods.contains(request.method) ? subtree : nil)
+            return Answer(problem, in: Self.interfaceMethods.contains(request.method) ? subtree : nil, context)
         case .route(let route, let parameters):
-            let begun = ContinuousClock.now
-            do {
-                let answer = try await self.answer(
-                    request, context, route, parameters, query: parts.count > 1 ? parts[1] : "")
-                self.metrics.note(route.operationID, answer.response.status.code, since: begun)
-                return answer
-            } catch {
-                // The client has given the request up, or the node stops: there is no answer.
-                if !(error is CancellationError) {
-                    self.metrics.note(route.operationID, Problem(error).type.entry.status.code, since: begun)
+            let place = self.place(of: request, route, context.id)
+            let query = parts.count > 1 ? parts[1] : ""
+            var answer: Answer
+            if let inner = place.context {
+                answer = await InstrumentationContext.withValue(inner) {
+                    await self.answer(request, context, route, parameters, query: query)
                 }
-                throw error
+                answer.traceID = inner.trace?.traceID
+            } else {
+                answer = await self.answer(request, context, route, parameters, query: query)
             }
+            (answer.route, answer.app) = (route, parameters["app"])
+            self.end(
+                place, status: answer.response.status.code, problem: answer.problem, actor: answer.actor,
+                app: answer.app)
+            return answer
         }
     }
 
@@ -136,7 +182,7 @@ struct Responder: HTTPResponder {
     private func answer(
         _ request: Request, _ context: ExchangeContext, _ route: Route, _ parameters: [String: String],
         query: Substring
-    ) async throws -> Answer {
+    ) async -> Answer {
         var caller: Caller?
         do {
             if !route.needsNoLedger, let fault = self.unread() { throw fault }
@@ -146,15 +192,17 @@ struct Responder: HTTPResponder {
                 of: request, context, route, parameters, query, by: caller)
             let response = try await route.handler(exchange)
             self.audit(readOf: route, response, of: request, context, parameters, by: caller)
-            return Answer(response: response, isPrepared: route.isPrepared, standing: standing)
+            var answer = Answer(response)
+            (answer.isPrepared, answer.standing, answer.actor) = (route.isPrepared, standing, caller?.actor)
+            return answer
         } catch {
             let problem = Problem(error)
             self.note(error, as: problem, in: route, request, context)
-            if !(error is CancellationError) {
-                self.audit(problem, of: request, context, route, parameters, by: caller)
-            }
-            guard let response = route.subtree?.refusal(problem) else { throw problem }
-            return Answer(response: response)
+            var answer = Answer(problem, in: route.subtree, context)
+            answer.isCancelled = error is CancellationError
+            if !answer.isCancelled { self.audit(problem, of: request, context, route, parameters, by: caller) }
+            answer.actor = caller?.actor
+            return answer
         }
     }
 

@@ -87,6 +87,8 @@ struct Route: Sendable {
                 && [.readAccess, .readKeys, .readHistory, .readWebhooks, .readLog, .readAudit].contains(permission)
         }
     }
+    /// Whether a part of its path is a secret, which no log may show.
+    var takesSecret: Bool { self.path.hasPrefix("/calendars/") }
     /// Whether the ledger is told of requests without a token that it refuses.
     let isAudited: Bool
     /// Whether it is answered while the node still reads the ledger.

@@ -2,6 +2,7 @@ import Foundation
 package import Logging
 import PinWire
 import Synchronization
+import Traces
 
 /// The form in which a process writes its log to standard error.
 package enum LogFormat: String, CaseIterable, Sendable {
@@ -13,8 +14,8 @@ package enum LogFormat: String, CaseIterable, Sendable {
     /// A handler that writes lines of this form.
     package func handler(label: String) -> any LogHandler {
         switch self {
-        case .text: StreamLogHandler.standardError(label: label)
-        case .json: JSONLogHandler { Self.write($0) }
+        case .text: StreamLogHandler.standardError(label: label, metadataProvider: .trace)
+        case .json: JSONLogHandler(metadataProvider: .trace) { Self.write($0) }
         }
     }
 
@@ -43,7 +44,10 @@ struct JSONLogHandler: LogHandler {
     private static let own: Set = ["time", "level", "message"]
 
     /// - Parameter write: Called with a whole line, its line feed included.
-    init(write: @escaping @Sendable ([UInt8]) -> Void) { self.write = write }
+    init(metadataProvider: Logger.MetadataProvider? = nil, write: @escaping @Sendable ([UInt8]) -> Void) {
+        self.metadataProvider = metadataProvider
+        self.write = write
+    }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { self.metadata[key] }

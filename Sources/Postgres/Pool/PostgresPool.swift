@@ -1,4 +1,6 @@
 import Synchronization
+import Traces
+import Tracing
 
 /// A bounded set of connections that many tasks share.
 ///
@@ -74,8 +76,10 @@ package final class PostgresPool: Sendable {
         readOnly: Bool = false,
         _ body: @Sendable (isolated PostgresConnection) throws -> R
     ) async throws -> R {
-        try await self.withConnection { connection in
-            try await connection.transaction(isolation: isolation, readOnly: readOnly, body)
+        try await traced("database", .client, attributes: ["db.system.name": "postgresql"]) { _ in
+            try await self.withConnection { connection in
+                try await connection.transaction(isolation: isolation, readOnly: readOnly, body)
+            }
         }
     }
 
@@ -112,10 +116,12 @@ package final class PostgresPool: Sendable {
         _ isSafe: (PostgresError) -> Bool,
         _ body: (PostgresConnection) async throws -> R
     ) async throws -> R {
-        do {
-            return try await self.withConnection(body)
-        } catch let error as PostgresError where isSafe(error) {
-            return try await self.withConnection(body)
+        try await traced("database", .client, attributes: ["db.system.name": "postgresql"]) { _ in
+            do {
+                return try await self.withConnection(body)
+            } catch let error as PostgresError where isSafe(error) {
+                return try await self.withConnection(body)
+            }
         }
     }
 }

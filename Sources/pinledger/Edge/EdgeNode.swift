@@ -44,7 +44,14 @@ struct EdgeNode {
             downstream: configuration.downstream, trustedProxies: configuration.trustedProxies,
             documentMaxAge: configuration.documentMaxAge, clock: Node.clock, logger: logger, version: Version.text)
         let limits = Descriptors.fit(configuration.limits, logger)
-        let server = Server(edge: services, limits: limits, certificate: configuration.certificate)
+        let accessLog: AccessLog?
+        do throws(AccessLog.Unusable) {
+            accessLog = try configuration.accessLog.map { path throws(AccessLog.Unusable) in
+                try AccessLog(path: path, form: configuration.logFormat, metrics: services.metrics, logger: logger)
+            }
+        } catch { return CommandFailure(error.description, advice: error.advice) }
+        let server = Server(
+            edge: services, limits: limits, certificate: configuration.certificate, accessLog: accessLog)
         let follower = EdgeFollower(
             upstream: configuration.upstream, documents: documents, status: services.status, logger: logger,
             interval: configuration.interval, clock: Node.clock)
@@ -52,6 +59,7 @@ struct EdgeNode {
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
+            .init(service: Loop { await accessLog?.run() }),
             .init(service: server.rounds),
         ]
         var lock: StateLock?
@@ -71,7 +79,11 @@ struct EdgeNode {
         }
         running.append(.init(service: Loop { await follower.run() }))
         running.append(.init(service: Loop { await forwarder.run() }))
-        running.append(.init(service: FileRenewal(files: self.renewedFiles(documents, follower), logger: logger)))
+        running.append(
+            .init(
+                service: FileRenewal(
+                    files: self.renewedFiles(documents, follower) + (accessLog.map { [.accessLog($0)] } ?? []),
+                    logger: logger)))
         var listeners = [
             Server.Listener(
                 .client, host: configuration.listen.host, port: configuration.listen.port,

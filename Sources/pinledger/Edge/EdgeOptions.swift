@@ -59,6 +59,8 @@ struct EdgeOptions: ParsableArguments {
             valueName: "form"))
     var logFormat: LogFormat?
 
+    @OptionGroup var access: AccessLogOptions
+
     @Option(
         help: ArgumentHelp(
             "Certificate chain (PEM). With it, every address speaks HTTPS. [env: PINLEDGER_TLS_CERTIFICATE]",
@@ -88,6 +90,8 @@ struct EdgeConfiguration: Sendable {
     let trustedProxies: TrustedProxies
     let logLevel: Logger.Level
     let logFormat: LogFormat
+    /// Where a line for each request goes; nil for nowhere.
+    let accessLog: String?
     /// Nil for plain HTTP.
     let certificate: ServerCertificate?
     let limits: Server.Limits
@@ -116,6 +120,7 @@ struct EdgeConfiguration: Sendable {
         self.trustedProxies = TrustedProxies(try settings.networks(.trustedProxy, options.trustedProxy))
         self.logLevel = try NodeConfiguration.logLevel(settings, options.logLevel)
         self.logFormat = try NodeConfiguration.logFormat(settings, options.logFormat)
+        self.accessLog = options.access.read(settings)
         self.certificate = try NodeConfiguration.readCertificate(
             settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
             operatorAuthorities: nil, isApart: false)

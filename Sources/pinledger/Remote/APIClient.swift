@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PinWire
+import Traces
 
 /// The client of the API for the operator's commands.
 struct APIClient {
@@ -155,6 +156,13 @@ struct APIClient {
         }
         request.headers.add(name: "User-Agent", value: "pinledger/\(Version.text)")
         for (name, value) in headers { request.headers.add(name: name, value: value) }
+        // A job that runs commands has its place in a trace in the environment (OpenTelemetry, "Environment Variables as Context
+        // Propagation Carriers").
+        if let trace = Environment["TRACEPARENT"].flatMap({ TraceContext(parent: $0, state: Environment["TRACESTATE"]) }
+        ) {
+            request.headers.add(name: NodeTracer.parentField, value: trace.parent)
+            if !trace.state.isEmpty { request.headers.add(name: NodeTracer.stateField, value: trace.state) }
+        }
         if let body {
             if !request.headers.contains(name: "Content-Type") {
                 request.headers.add(name: "Content-Type", value: "application/json")

@@ -71,9 +71,19 @@ extension FileRenewal.File {
     }
 }
 
+extension FileRenewal.File {
+    static func accessLog(_ log: AccessLog) -> Self {
+        Self(name: "the access log") { isForced throws(FileRenewal.Unusable) in
+            do throws(AccessLog.Unusable) { return try log.reopen(isForced: isForced) } catch {
+                throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
+            }
+        }
+    }
+}
+
 extension Node {
     /// The files that are reloaded when they are replaced.
-    func renewedFiles(of server: Server) -> [FileRenewal.File] {
+    func renewedFiles(of server: Server, _ accessLog: AccessLog?) -> [FileRenewal.File] {
         var files: [FileRenewal.File] = []
         if let renewal = self.configuration.renewal {
             files.append(
@@ -82,6 +92,7 @@ extension Node {
                 })
         }
         if let certificate = self.configuration.certificate { files.append(.certificate(certificate)) }
+        if let accessLog { files.append(.accessLog(accessLog)) }
         if let countries = self.configuration.countryDatabase {
             files.append(
                 .init(name: "the country database") { isForced throws(FileRenewal.Unusable) in

@@ -14,6 +14,8 @@ import Publishing
 import Secrets
 import ServiceLifecycle
 import Signals
+import TraceExport
+import Traces
 import UnixSignals
 import Webhooks
 import Witnesses
@@ -71,7 +73,10 @@ struct Node {
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
         let limits = Descriptors.fit(self.configuration.limits, self.logger)
-        let server = Server(services: services, limits: limits, certificate: self.configuration.certificate)
+        let accessLog = try self.openAccessLog(services.metrics)
+        let server = Server(
+            services: services, limits: limits, certificate: self.configuration.certificate, accessLog: accessLog,
+            tracer: parts.tracer)
 
         let reporter = NodeReporter(services: services, name: Self.name)
         // In this order: a migration that this program cannot work with either sees the report, or is seen here.
@@ -85,6 +90,8 @@ struct Node {
             .init(service: Loop { await reporter.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: Loop { await services.telemetry.recorder.run() }),
+            .init(service: Loop { await accessLog?.run() }),
+            .init(service: Loop { await self.exporter(of: parts.tracer)?.run() }),
             .init(service: server.rounds),
         ]
         func begin(_ work: @escaping @Sendable () async -> Void) {
@@ -103,7 +110,8 @@ struct Node {
         begin { await services.beginLedger() }
         begin { await services.probeScheduler.run() }
         // Also without a file: SIGHUP would end the process otherwise.
-        running.append(.init(service: FileRenewal(files: self.renewedFiles(of: server), logger: self.logger)))
+        running.append(
+            .init(service: FileRenewal(files: self.renewedFiles(of: server, accessLog), logger: self.logger)))
         if let writer {
             let housekeeping = Housekeeping(
                 ledger: ledger, pool: pool, snapshotKey: try self.snapshotKey,
@@ -222,7 +230,7 @@ struct Node {
     }
 
     /// Closes what ``assemble()`` has opened.
-    private func close(_ parts: Parts) async {
+    func close(_ parts: Parts) async {
         parts.services.ledger.close()
         await parts.factSources.close()
         await parts.services.webhooks.client?.close()
@@ -241,38 +249,10 @@ struct Node {
     }
 
     /// The name that tells this process from other nodes.
-    private static var name: String {
+    static var name: String {
         var name = [CChar](repeating: 0, count: 256)
         gethostname(&name, name.count - 1)
         return "\(String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)):\(getpid())"
-    }
-
-    /// Starts without listening, does one thing and stops.
-    func runOnce(_ body: @escaping @Sendable (Services) async throws -> Void) async throws {
-        let parts = try await self.assemble()
-        let failure: (any Error)? = await withTaskGroup(of: Void.self) { group in
-            group.addTask { await parts.services.writer?.run() }
-            defer { group.cancelAll() }
-            do {
-                do { _ = try await self.read(parts) } catch let unconfirmed as Follower.Unconfirmed {
-                    throw CommandFailure(
-                        "the ledger's last events may be lost in a failover: \(unconfirmed)",
-                        advice: "Bring back a synchronous standby, or leave --require-synchronous out.",
-                        status: .unreachable)
-                }
-                parts.services.ledger.endReading()
-                if let fault = parts.services.ledger.fault, fault.meansUpgrade {
-                    throw CommandFailure("\(fault)", advice: "Use the program that the nodes run.")
-                }
-                await parts.services.beginLedger()
-                try await body(parts.services)
-                return nil
-            } catch {
-                return error
-            }
-        }
-        await self.close(parts)
-        if let failure { throw failure }
     }
 
     struct Parts: Sendable {
@@ -280,6 +260,7 @@ struct Node {
         var follower: Follower
         var clock: DatabaseClock
         var factSources: NodeFactSources
+        var tracer: NodeTracer
     }
 
     /// The key that authenticates snapshots, where this node has the key-encryption key.
@@ -288,7 +269,7 @@ struct Node {
     }
 
     /// Everything behind the sockets, with the ledger still to be read.
-    private func assemble() async throws -> Parts {
+    func assemble() async throws -> Parts {
         var database = PostgresConfiguration(connectionString: self.configuration.database)
         database.connectTimeout = min(database.connectTimeout, self.configuration.databaseTimeout)
         database.statementTimeout = self.configuration.databaseTimeout * 2
@@ -323,6 +304,7 @@ struct Node {
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
         let metrics = MetricRegistry()
+        let tracer = self.tracer(metrics)
         let writer =
             self.configuration.isReadOnly
             ? nil
@@ -348,7 +330,7 @@ struct Node {
                     pool: pool,
                     keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
                 trustedProxies: self.trustedProxies),
-            webhooks: self.webhookTools(pool),
+            webhooks: self.webhookTools(pool, tracer),
             firebase: PushStatus(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
             logger: self.logger,
             documentMaxAge: self.configuration.documentMaxAge,
@@ -359,15 +341,16 @@ struct Node {
             observations: factSources.observations, probeScheduler: factSources.probeScheduler,
             environment: factSources.environment, metrics: metrics
         )
-        return Parts(services: services, follower: follower, clock: clock, factSources: factSources)
+        return Parts(
+            services: services, follower: follower, clock: clock, factSources: factSources, tracer: tracer)
     }
 
     /// The service that signs and sends webhooks, where this node may.
-    private func webhookTools(_ pool: PostgresPool) -> WebhookServices {
+    private func webhookTools(_ pool: PostgresPool, _ tracer: NodeTracer) -> WebhookServices {
         let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         return WebhookServices(
             pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key),
-            client: key.map { _ in self.makeOutgoingClient() })
+            client: key.map { _ in self.makeOutgoingClient() }, tracer: tracer)
     }
 
     /// A client for the addresses that operators give, as the options allow. Its user closes it.

@@ -119,6 +119,8 @@ struct NodeOptions: ParsableArguments {
             valueName: "form"))
     var logFormat: LogFormat?
 
+    @OptionGroup var access: AccessLogOptions
+
     @Option(
         help: ArgumentHelp(
             "Certificate chain (PEM). With it, every address speaks HTTPS. [env: PINLEDGER_TLS_CERTIFICATE]",
@@ -160,6 +162,8 @@ struct NodeOptions: ParsableArguments {
     @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
 
     @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
+
+    @OptionGroup(title: "Traces") var traces: TraceOptions
 
     @OptionGroup(title: "Memory outside the database") var memory: MemoryOptions
 }
@@ -236,6 +240,10 @@ struct NodeConfiguration: Sendable {
     var auditsSnapshot: Bool
     var logLevel: Logger.Level
     var logFormat: LogFormat
+    /// Where a line for each request goes; nil for nowhere.
+    var accessLog: String?
+    /// Nil to record no traces.
+    var traces: TraceConfiguration?
     /// Nil for plain HTTP.
     var certificate: ServerCertificate?
     var limits: Server.Limits
@@ -332,6 +340,8 @@ struct NodeConfiguration: Sendable {
         self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
         self.logLevel = try Self.logLevel(settings, options.logLevel)
         self.logFormat = try Self.logFormat(settings, options.logFormat)
+        self.accessLog = options.access.read(settings)
+        self.traces = try options.traces.read(settings)
         self.certificate = try Self.readCertificate(
             settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
             operatorAuthorities: settings.text(.adminClientCAFile, options.adminClientCAFile),

@@ -19,6 +19,7 @@ enum Setting: String, CaseIterable, Sendable {
     case countryDatabase = "country_database"
     case logLevel = "log_level"
     case logFormat = "log_format"
+    case accessLog = "access_log"
     case tlsCertificate = "tls_certificate"
     case tlsKey = "tls_key"
     case adminClientCAFile = "admin_client_ca_file"
@@ -59,6 +60,11 @@ enum Setting: String, CaseIterable, Sendable {
 
     case warnDays = "warn_days"
 
+    case otlpEndpoint = "otlp_endpoint"
+    case otlpHeadersFile = "otlp_headers_file"
+    case otlpCAFile = "otlp_ca_file"
+    case traceRatio = "trace_ratio"
+
     case stateDirectory = "state_directory"
     case expectCheckpoint = "expect_checkpoint"
 
@@ -87,7 +93,7 @@ enum Setting: String, CaseIterable, Sendable {
             program == .edge
         case (_, .server): true
         case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.logLevel, .edge),
-            (.logFormat, .edge),
+            (.logFormat, .edge), (.accessLog, .edge),
             (.tlsCertificate, .edge), (.tlsKey, .edge), (.maxConnections, .edge), (.clientStreams, .edge),
             (.connectionsPerNetwork, .edge), (.streamsPerNetwork, .edge), (.requestsPerNetwork, .edge),
             (.requestsPerOperator, .edge), (.requestMemory, .edge), (.headerTimeout, .edge), (.idleTimeout, .edge),
@@ -120,9 +126,12 @@ enum Setting: String, CaseIterable, Sendable {
     // Without a default, so that each new setting is thought of here.
     private var treatment: Treatment {
         switch self {
-        case .database, .kekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile: .secret
+        case .database, .kekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile,
+            .otlpHeadersFile:
+            .secret
         case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: .reloaded
-        case .logFormat, .listen, .adminListen, .metricsListen, .batchPublicKey, .bundles, .readOnly, .writeQueue,
+        case .logFormat, .accessLog, .otlpEndpoint, .otlpCAFile, .traceRatio, .listen, .adminListen, .metricsListen,
+            .batchPublicKey, .bundles, .readOnly, .writeQueue,
             .databaseTimeout,
             .requireSynchronous, .documentLifetime, .documentMaxAge, .countryHeader, .countryDatabase, .tlsCertificate,
             .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,

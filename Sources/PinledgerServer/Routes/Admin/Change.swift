@@ -8,6 +8,8 @@ import NIOPosix
 import PinWire
 import Pinning
 import Publishing
+import Traces
+import Tracing
 
 /// A command in a request: with a reason, and perhaps force.
 struct Change<Content: Sendable>: Sendable {
@@ -152,13 +154,25 @@ struct CommandExecutor: Sendable {
         }
         await self.keep(change.material)
         let recorded: Recorded
-        do throws(WriteFailure) { recorded = try await writer.execute(request) } catch {
+        do throws(WriteFailure) {
+            recorded = try await traced("append") { (span) throws(WriteFailure) in
+                let recorded = try await writer.execute(request)
+                span?.updateAttributes { attributes in
+                    attributes["pinledger.stream"] = stream.text
+                    attributes["pinledger.position"] = recorded.position
+                    attributes["pinledger.events"] = recorded.entries.count
+                }
+                return recorded
+            }
+        } catch {
             guard !self.canPropose, case .refused(.approvalRequired(let rules)) = error else { throw error }
             throw Problem(
                 .approvalRequired(rules),
                 alternative: "This operation proposes nothing: propose the same with those of hosts, pins and clients.")
         }
-        await self.services.publisher.waitForPublication(through: recorded.position)
+        await traced("publish") { _ in
+            await self.services.publisher.waitForPublication(through: recorded.position)
+        }
         return Result(recorded: recorded, isDryRun: false, stream: stream)
     }
 

@@ -1,0 +1,113 @@
+import ArgumentParser
+import Foundation
+import Keys
+import Logging
+import PinWire
+import PinledgerServer
+import TraceExport
+import Traces
+
+/// Whether a node writes a line for each request.
+struct AccessLogOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "File for one line for each answered request, in the form of --log-format; - for the standard output. It is opened again when it was moved away, and on SIGHUP. Default: none. [env: PINLEDGER_ACCESS_LOG]",
+            valueName: "file"))
+    var accessLog: String?
+
+    func read(_ settings: Settings) -> String? { settings.text(.accessLog, self.accessLog) }
+}
+
+/// Where traces of operators' requests go.
+struct TraceOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Address of a collector that takes OTLP over HTTP, such as http://localhost:4318: traces of operators' requests and webhooks are sent there. Default: none. [env: PINLEDGER_OTLP_ENDPOINT]",
+            valueName: "url"))
+    var otlpEndpoint: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "File with the header fields of requests to the collector, one a line, such as Authorization: Bearer …. Only its owner may read it. [env: PINLEDGER_OTLP_HEADERS_FILE]",
+            valueName: "file"))
+    var otlpHeadersFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificate authorities (PEM) of the collector, and no others. Default: those of this machine. [env: PINLEDGER_OTLP_CA_FILE]",
+            valueName: "file"))
+    var otlpCAFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Share of the traces that begin here and are recorded, from 0 to 1. What comes with a trace of its own is recorded where its sender records it. Default: 1. [env: PINLEDGER_TRACE_RATIO]",
+            valueName: "share"))
+    var traceRatio: Double?
+
+    /// The longest file of header fields.
+    private static let headersLimit = 16 * 1024
+
+    func read(_ settings: Settings) throws -> TraceConfiguration? {
+        let ratio = try settings.number(.traceRatio, self.traceRatio, or: 1, in: 0...1)
+        let file = settings.text(.otlpHeadersFile, self.otlpHeadersFile)
+        let authorities = settings.text(.otlpCAFile, self.otlpCAFile)
+        guard let base = settings.text(.otlpEndpoint, self.otlpEndpoint) else { return nil }
+        guard let url = URL(string: base), ["http", "https"].contains(url.scheme?.lowercased()), let host = url.host,
+            url.query == nil, url.fragment == nil, url.user == nil
+        else {
+            throw settings.failure(
+                .otlpEndpoint,
+                "must be an address such as http://localhost:4318, and is \(String(shown: base.utf8))")
+        }
+        guard url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) || file == nil else {
+            throw settings.failure(
+                .otlpEndpoint, "is plain http, and the header fields would go there in the clear",
+                advice: "Use an https address, or leave \(settings.name(of: .otlpHeadersFile)) out.")
+        }
+        let trust: ServerTrust = authorities.map { .authorities(file: $0) } ?? .system
+        return TraceConfiguration(
+            destination: SpanExporter.Destination(
+                base: base, fields: try file.map(Self.fields) ?? [], tls: try trust.configuration()),
+            ratio: ratio)
+    }
+
+    /// Reads header fields, one a line.
+    private static func fields(_ file: String) throws -> [(name: String, value: String)] {
+        let bytes: [UInt8]
+        do throws(PrivateFile.Failure) { bytes = try PrivateFile.read(file, atMost: Self.headersLimit) } catch {
+            throw CommandFailure(error, "the header fields for the collector", file)
+        }
+        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        return try lines.filter { !$0.allSatisfy(\.isWhitespace) }.map { line in
+            let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+            guard parts.count == 2, let name = parts.first, let value = parts.last,
+                HeaderField.isName(name), HeaderField.isValue(value)
+            else {
+                throw CommandFailure(
+                    "a line of \(file) is no header field",
+                    advice: "Write one field a line, such as: Authorization: Bearer <token>", status: .usage)
+            }
+            return (name, value)
+        }
+    }
+}
+
+/// Where a node's traces go, and how many.
+struct TraceConfiguration: Sendable {
+    let destination: SpanExporter.Destination
+    /// From 0 to 1.
+    let ratio: Double
+}
+
+/// The syntax of header fields (RFC 9110, section 5), as far as this program sends it.
+private enum HeaderField {
+    static func isName(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy {
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= $0 | 0x20 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0
+                    || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+            }
+    }
+
+    static func isValue(_ text: String) -> Bool { !text.isEmpty && text.utf8.allSatisfy { (0x20...0x7E).contains($0) } }
+}
