@@ -51,7 +51,7 @@ struct Pinledger: AsyncParsableCommand {
                     ServeCommand.self, EdgeCommand.self, DevCommand.self, MigrateCommand.self, DoctorCommand.self,
                     FsckCommand.self,
                     RecoverCommand.self, BundleCommands.self, NodeCommands.self, ConfigCommands.self,
-                    StatusCommand.self, HandbookCommand.self,
+                    StatusCommand.self, SLOCommand.self, HandbookCommand.self,
                 ]
             ),
             CommandGroup(

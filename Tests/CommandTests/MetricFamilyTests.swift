@@ -35,6 +35,12 @@ import Testing
             What is shown names no app, host, person or token, only numbers of them. Still, keep the address to your own network. The node's
             certificate holds for it too: where the node has one, set `scheme: https`. [Alerts](alerts.md) has rules for Prometheus and a dashboard.
 
+            `pinledger slo` shows from the same figures what nodes do for clients and operators, beside what is promised: of one server by its
+            address for operators, of several by those of `--metrics-listen`. The promises: 99.99 % of clients' requests and 99.9 % of operators' are
+            answered without a failure of the server (status 5xx), 99 % of batches of changes are recorded within a second; and now every document
+            is current and valid, every node serves, and one records. What is left of a budget is the share of the failures that an objective
+            allows and that have not happened.
+
             The names stay the same between versions. Samples of counters end with `_total`. Times since 1970 and durations are in seconds. Requests for documents that are answered
             from prepared bytes are in `pinledger_prepared_answers` alone: they are counted on each event loop, and nothing is added to their cost.
 

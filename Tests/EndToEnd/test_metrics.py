@@ -134,3 +134,41 @@ def test_a_node_that_cannot_reach_its_database_still_shows_metrics(metered):
         started = time.monotonic()
         assert sample(metered, "pinledger_apps") == 1
         assert time.monotonic() - started < 5
+
+
+def test_service_levels_are_shown_from_the_same_figures(metered):
+    api = metered.api
+    before = metered.cli_json("slo")
+    kept = {level["name"]: level for level in before["levels"]}
+    assert before["kept"] is True and kept["nodes_serve"]["all"] == 1 and kept["changes_in_time"]["all"] >= 1
+    assert kept["documents_current"]["share"] == kept["documents_valid"]["share"] == 1
+    for _ in range(5):
+        assert api.get(f"/v1/apps/{APP}").status == 200 and api.get("/v1/apps/com.example.nothing").status == 404
+    after = {level["name"]: level for level in metered.cli_json("slo")["levels"]}
+    # What callers do wrong is no failure of the server.
+    assert after["operators_answered"]["all"] >= kept["operators_answered"]["all"] + 10
+    assert after["operators_answered"]["share"] == 1
+    # With the addresses for monitoring systems there is no token, and each node counts.
+    address = f"http://127.0.0.1:{metered.monitoring.port}"
+    both = metered.cli_json("slo", address, address)
+    assert next(level for level in both["levels"] if level["name"] == "nodes_serve")["all"] == 2
+    table = metered.cli("slo", "--exit-code").stdout
+    assert "every node serves documents" in table and "NOT KEPT" not in table
+
+
+def test_service_levels_that_are_not_kept_end_the_command_with_an_error(metered):
+    api = metered.api
+    with metered.locked("pinledger.head", "ACCESS EXCLUSIVE"):
+        # Reads go on; a change that cannot be recorded is a failure of the server.
+        assert api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "late"}).status == 503
+    shown = metered.cli("slo", "--exit-code", status=1).stdout
+    assert "NOT KEPT" in shown
+    # Only of the seconds from now on.
+    api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "in time"})
+    levels = {level["name"]: level for level in metered.cli_json("slo", "--over", "2")["levels"]}
+    assert levels["operators_answered"]["kept"] is True
+
+
+def test_another_program_is_not_taken_for_a_node(metered):
+    failed = metered.cli("slo", "http://127.0.0.1:9", status=8)
+    assert "127.0.0.1:9" in failed.stderr
