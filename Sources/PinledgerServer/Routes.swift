@@ -49,6 +49,7 @@ struct Routes: Sendable {
             + PastRoutes(services: services).routes
             + RevertRoutes(services: services).routes
             + AdoptionRoutes(services: services).routes
+            + ForecastRoutes(services: services).routes
             + ReportRoutes(services: services).routes
             + TelemetryRoutes(services: services).routes
             + ReactionRoutes(services: services).routes

@@ -62,7 +62,7 @@ struct Pinledger: AsyncParsableCommand {
                     HookCommands.self, ChangeCommands.self, ProbeCommand.self,
                     GuardRailCommands.self,
                     ExplainCommand.self, SimulateCommand.self,
-                    AttentionCommand.self, CalendarCommands.self,
+                    AttentionCommand.self, ForecastCommand.self, CalendarCommands.self,
                 ]
             ),
             CommandGroup(

@@ -1,0 +1,104 @@
+import ArgumentParser
+import PinWire
+
+/// Shows whether pinned clients survive renewals.
+struct ForecastCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forecast",
+        abstract: "Show whether clients survive the renewals of certificates, now and as certificates get shorter.",
+        discussion: """
+            pinledger forecast com.example.app
+            pinledger forecast com.example.app --adoption-days 14 --exit-code
+
+            The pin of the next key has to reach clients before a renewal brings the key. What is left then is the slack, in \
+            days. How long clients take is measured (`pinledger app adoption APP`), or given with --adoption-days. With --exit-code \
+            the command ends with 1 if a renewal would lock clients out.
+            """)
+
+    @Argument(help: "The app's id.") var app: String
+
+    @Option(
+        help: ArgumentHelp(
+            "How long clients take to get a new document, instead of what was measured.", valueName: "days"))
+    var adoptionDays: Double?
+
+    @Flag(help: "Exit with 1 if a renewal would lock clients out.") var exitCode = false
+    @OptionGroup var remote: RemoteOptions
+
+    func validate() throws {
+        guard (0...365).contains(self.adoptionDays ?? 0) else {
+            throw ValidationError("--adoption-days takes a number from 0 to 365")
+        }
+    }
+
+    func run() async throws {
+        let query = self.adoptionDays.map { "?adoption_hours=\(Int(($0 * 24).rounded(.up)))" } ?? ""
+        let forecast = try await self.remote.withClient { client in
+            try await client.get("/v1/apps/\(APIClient.escaped(self.app))/forecast\(query)")
+        }
+        if self.remote.output == .table { self.show(forecast) } else { Console.print(forecast, self.remote.output) }
+        let fails = (forecast["hosts"]?.arrayValue ?? []).contains { $0["verdict"] == "fails" }
+        if self.exitCode, fails { throw ExitCode(ExitStatus.failure.rawValue) }
+    }
+
+    private func show(_ forecast: JSON) {
+        let hosts = forecast["hosts"]?.arrayValue ?? []
+        guard !hosts.isEmpty else { return Console.print("The app has no hosts.") }
+        var table = Table(["HOST", "FROM", "LIFE", "RENEWED", "SLACK", "VERDICT"])
+        for host in hosts {
+            let name = host.text("host")
+            guard let next = host["next"], let certificate = host["certificate"] else {
+                table.add([name, "-", "-", "-", "-", host.text("verdict")])
+                continue
+            }
+            let spare = next["spare"] == nil ? ", no spare pin" : ""
+            table.add([
+                name, "now", "to \(LocalTime.text(certificate.text("not_after")))", LocalTime.text(next.text("at")),
+                Self.slack(next), next.text("verdict") + spare,
+            ])
+            for era in host["eras"]?.arrayValue ?? [] {
+                table.add([
+                    name, String(era.text("from").prefix(10)), Self.days(era["lifetime_seconds"]),
+                    "every \(Self.days(era["renewal_seconds"]))", Self.slack(era), era.text("verdict"),
+                ])
+            }
+        }
+        Console.print(table.text)
+        Console.print("")
+        Console.print(Self.sentence(forecast))
+        for host in hosts {
+            guard let remark = host["remark"]?.stringValue else { continue }
+            Console.line("\(host.text("host")): \(remark).")
+        }
+    }
+
+    private static func sentence(_ forecast: JSON) -> String {
+        let delivery = self.days(forecast["delivery_seconds"])
+        guard let adoption = forecast["adoption"] else {
+            return
+                "Clients may use an older document for \(delivery). How long 99 % of them take to get a new one is not known: let them send reports, or give --adoption-days."
+        }
+        let least = self.days(adoption["at_least_seconds"])
+        let most = adoption["at_most_seconds"].map { " and at most \(self.days($0))" } ?? ""
+        return
+            "Clients may use an older document for \(delivery), and 99 % of them take at least \(least)\(most) to get a new one."
+    }
+
+    /// Both bounds, in days.
+    private static func slack(_ place: JSON) -> String {
+        let slack = place["slack_seconds"]
+        let most = self.days(slack?["at_most"])
+        guard let least = slack?["at_least"] else { return "at most \(most)" }
+        return self.days(least) == most ? most : "\(self.days(least)) to \(most)"
+    }
+
+    /// Whole days, rounded down; of less than two days tenths.
+    private static func days(_ seconds: JSON?) -> String {
+        guard let seconds = seconds?.integerValue else { return "-" }
+        let tenths = (Double(seconds) / 8640).rounded(.down)
+        guard abs(tenths) < 20, tenths.remainder(dividingBy: 10) != 0 else {
+            return "\(Int((tenths / 10).rounded(.down))) d"
+        }
+        return "\(tenths / 10) d"
+    }
+}
