@@ -8,9 +8,28 @@ enum Console {
         do { try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8)) } catch { exit(128 + SIGPIPE) }
     }
 
-    /// Writes a value in a form for programs: in JSON on one line, or in YAML. As a table it has no form of its own, and is JSON.
-    static func print(_ json: JSON, _ form: RemoteOptions.OutputForm) {
-        guard form == .yaml, let text = try? YAMLText.text(of: json) else { return Self.print(json.canonicalText) }
+    /// Writes a value in a form for programs: in JSON on one line, or in YAML; or the part of it that is asked for. A value that is not
+    /// there ends the program.
+    static func print(_ json: JSON, _ output: OutputForm) {
+        guard let query = output.query else { return Self.print(json, output.kind) }
+        let values = query.values(in: json)
+        guard query.isMany || !values.isEmpty else {
+            Self.error("pinledger: the answer has no value at the path of --query")
+            Self.error("  Look at the whole answer with --output yaml.")
+            exit(ExitStatus.notFound.rawValue)
+        }
+        for value in values {
+            // As a table: a text as it is, without what could move the cursor.
+            if output.kind == .table, case .string(let text) = value {
+                Self.line(text)
+            } else {
+                Self.print(value, output.kind)
+            }
+        }
+    }
+
+    private static func print(_ json: JSON, _ kind: OutputForm.Kind) {
+        guard kind == .yaml, let text = try? YAMLText.text(of: json) else { return Self.print(json.canonicalText) }
         Self.write(Array(text.utf8))
     }
 

@@ -297,3 +297,20 @@ def test_a_request_is_sent_as_it_was_given_or_not_at_all(desk):
         for method in ("GET", "POST", "DELETE"):
             assert "elsewhere.example.com" in desk("api", method, "/x", "--server", url, status=8).stderr
         assert len(got) == 3
+
+
+def test_a_part_of_an_answer_can_be_asked_for(server):
+    server.api.make_app("com.example.queried.one", "api.example.com")
+    server.api.make_app("com.example.queried.two", "api.example.com")
+    names = server.cli("app", "list", "--query", "apps[*].app").stdout.splitlines()
+    assert {"com.example.queried.one", "com.example.queried.two"} <= set(names)
+    app = ("app", "show", "com.example.queried.one")
+    assert server.cli(*app, "--query", "$.app").stdout == "com.example.queried.one\n"
+    # As JSON a text keeps its quotes.
+    assert server.cli(*app, "--query", "app", "-o", "json").stdout == '"com.example.queried.one"\n'
+    assert int(server.cli(*app, "--query", "version").stdout) >= 1
+    assert server.cli("api", "get", "/v1/apps/com.example.queried.one", "--query", "app").stdout == "com.example.queried.one\n"
+    missing = server.cli(*app, "--query", "nothing", status=5)
+    assert "no value at the path" in missing.stderr and missing.stdout == ""
+    assert server.cli(*app, "--query", "nothing[*]").stdout == ""
+    assert "invalid" in server.cli(*app, "--query", "a[?@.b]", status=2).stderr

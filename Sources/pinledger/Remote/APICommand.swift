@@ -39,6 +39,7 @@ struct APICommand: AsyncParsableCommand {
         help: ArgumentHelp("Header to send, such as 'If-Match: \"12\"'. May be repeated.", valueName: "name: value"))
     var header: [String] = []
     @Flag(help: "Show the answer's status and headers too, on standard error.") var include = false
+    @OptionGroup var part: PartOption
     @OptionGroup var place: ServerOptions
 
     func run() async throws {
@@ -64,6 +65,11 @@ struct APICommand: AsyncParsableCommand {
                 for header in answer.headers { Console.error("\(header.name): \(header.value)") }
             }
             try answer.check()
+            if let query = self.part.query {
+                var output = OutputForm.table
+                output.query = query
+                return Console.print(try answer.json, output)
+            }
             Console.write(answer.body)
             // JSON ends without a line feed, which a terminal misses.
             if !answer.body.isEmpty, answer.body.last != UInt8(ascii: "\n"), isatty(STDOUT_FILENO) == 1 {

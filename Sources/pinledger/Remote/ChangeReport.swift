@@ -2,7 +2,7 @@ import PinWire
 
 /// Shows what a change recorded, or would.
 enum ChangeReport {
-    static func print(_ json: JSON, _ output: RemoteOptions.OutputForm) {
+    static func print(_ json: JSON, _ output: OutputForm) {
         guard output == .table else { return Console.print(json, output) }
         let isDryRun = json["dry_run"] == true
         if let change = json["change"] {
@@ -148,7 +148,7 @@ extension JSON {
 enum ListReport {
     /// Prints `list` unchanged, or as a table with a row for each element.
     static func print(
-        _ json: JSON, _ list: String, _ output: RemoteOptions.OutputForm, _ header: [String], _ row: (JSON) -> [String]
+        _ json: JSON, _ list: String, _ output: OutputForm, _ header: [String], _ row: (JSON) -> [String]
     ) {
         guard output == .table else { return Console.print(json, output) }
         let elements = json[list]?.arrayValue ?? []

@@ -232,7 +232,7 @@ private enum PrivateKeyInput {
 
 /// The result of setting a key, for people.
 private enum KeyReport {
-    static func print(_ json: JSON, _ output: RemoteOptions.OutputForm) {
+    static func print(_ json: JSON, _ output: OutputForm) {
         ChangeReport.print(json, output)
         guard output == .table, json["dry_run"] != true, let key = json["key"] else { return }
         Console.print("Key \(key.text("key_id")) (\(key.text("algorithm"))). Build its public half into the app:")

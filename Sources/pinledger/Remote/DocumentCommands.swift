@@ -63,13 +63,17 @@ struct DocumentCommands: AsyncParsableCommand {
                 }
                 let path = "/v1/apps/\(APIClient.escaped(app))/document/content?\(query)"
                 return try await self.remote.withClient { client in
-                    Console.print(try await client.get(path).canonicalText)
+                    let content = try await client.get(path)
+                    Console.print(content, self.remote.output)
                 }
             }
             let text = try await self.source.read(self.remote)
             let parts = text.split(separator: ".")
             guard parts.count == 3, let payload = Base64URL.decode(String(parts[1])) else {
                 throw CommandFailure("this is not a compact JWS", status: .notVerified)
+            }
+            guard self.remote.output == .table || self.remote.output == .json else {
+                return Console.print(try JSON(parsing: payload), self.remote.output)
             }
             Console.print(String(decoding: payload, as: UTF8.self))
         }
@@ -142,10 +146,9 @@ struct DocumentCommands: AsyncParsableCommand {
             }
             if !self.noState { try await self.remember(issued, keyID, trusting: Set(keys.map(\.keyID))) }
             let payload = issued.document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
-            switch self.remote.output {
-            case .json: return Console.print(String(decoding: payload, as: UTF8.self))
-            case .yaml: return Console.print(try JSON(parsing: payload), .yaml)
-            case .table: break
+            guard self.remote.output != .json else { return Console.print(String(decoding: payload, as: UTF8.self)) }
+            guard self.remote.output == .table else {
+                return Console.print(try JSON(parsing: payload), self.remote.output)
             }
             Console.print(
                 "The document verifies: \(app), version \(issued.document.version), signed by \(issued.document.issuer)."

@@ -19,7 +19,7 @@ extension PinCommands {
         @Option(help: ArgumentHelp("File with the password of a PKCS#12 file.", valueName: "file"))
         var passwordFile: String?
         @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
-        var output: RemoteOptions.OutputForm = .table
+        var output: OutputForm = .table
 
         func run() throws {
             var password: String?

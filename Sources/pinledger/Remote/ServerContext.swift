@@ -185,13 +185,16 @@ struct ServerOptions: ParsableArguments {
 struct RemoteOptions: ParsableArguments {
     @OptionGroup var place: ServerOptions
 
-    @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
-    var output: OutputForm = .table
+    @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Form of the output.", valueName: "form"))
+    var form: OutputForm = .table
 
-    enum OutputForm: String, ExpressibleByArgument, CaseIterable {
-        case table
-        case json
-        case yaml
+    @OptionGroup var part: PartOption
+
+    /// The form of the output, and the part of the answer that is asked for.
+    var output: OutputForm {
+        var output = self.form
+        output.query = self.part.query
+        return output
     }
 
     /// Server and token, by the order of precedence: flag, environment, directory.

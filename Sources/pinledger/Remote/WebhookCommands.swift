@@ -236,7 +236,7 @@ struct WebhookCommands: AsyncParsableCommand {
     }
 
     /// Shows a change that returned a secret: the secret alone goes to standard output.
-    fileprivate static func show(_ json: JSON, _ output: RemoteOptions.OutputForm) throws {
+    fileprivate static func show(_ json: JSON, _ output: OutputForm) throws {
         guard let secret = json["secret"]?.stringValue else {
             ChangeReport.print(json, output)
             guard json["dry_run"] == true else {

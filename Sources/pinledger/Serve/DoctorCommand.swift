@@ -16,7 +16,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     )
     @OptionGroup var options: NodeOptions
     @OptionGroup var directory: DataDirectory
-    @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
+    @Option(name: [.short, .long], help: "Form of the output.") var output: OutputForm = .table
 
     /// The result of one check.
     struct Finding {

@@ -78,7 +78,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             "File with the certificate authorities (PEM) to trust for --server. Default: PINLEDGER_CA_FILE, then SSL_CERT_FILE.",
             valueName: "file"))
     var caFile: String?
-    @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
+    @Option(name: [.short, .long], help: "Form of the output.") var output: OutputForm = .table
 
     /// The data that is read beside the ledger, at the same instant.
     private struct Beside: Sendable {

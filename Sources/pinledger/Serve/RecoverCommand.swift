@@ -55,7 +55,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     var repeats = false
     @Option(help: ArgumentHelp("Reason. With it, the new epoch is recorded.", valueName: "text"))
     var reason: String?
-    @Option(name: [.short, .long], help: "Form of the output.") var output: RemoteOptions.OutputForm = .table
+    @Option(name: [.short, .long], help: "Form of the output.") var output: OutputForm = .table
 
     func run() async throws {
         guard self.reason != nil || !self.repeats else {

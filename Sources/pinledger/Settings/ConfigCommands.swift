@@ -74,7 +74,7 @@ struct ConfigCommands: ParsableCommand {
                 Passwords are not shown.
                 """)
         @Flag(help: "Only what is given, without the defaults.") var given = false
-        @Option(help: "Form of the output.") var output = RemoteOptions.OutputForm.table
+        @Option(help: "Form of the output.") var output = OutputForm.table
         @OptionGroup var options: NodeOptions
 
         func run() async throws {

@@ -122,7 +122,7 @@ struct ContextCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List the contexts.", discussion: "pinledger context list")
         @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
-        var output: RemoteOptions.OutputForm = .table
+        var output: OutputForm = .table
 
         func run() async throws {
             let file = try ContextCommands.file()

@@ -151,7 +151,7 @@ struct HookCommands: AsyncParsableCommand {
             discussion: "pinledger hook status /etc/pinledger/tls/api")
         @Argument(help: "Directories of `hook deploy`.", completion: .directory) var directories: [String]
         @Option(name: .shortAndLong, help: ArgumentHelp("Form of the output.", valueName: "form"))
-        var output: RemoteOptions.OutputForm = .table
+        var output: OutputForm = .table
 
         func run() async throws {
             var all: [JSON] = []

@@ -143,7 +143,7 @@ struct SpecPlans {
 
 extension SpecPlans {
     /// Shows the plans: what would be recorded, what would differ, and what stays.
-    func show(_ output: RemoteOptions.OutputForm) {
+    func show(_ output: OutputForm) {
         guard output == .table else {
             return Console.print(
                 JSON.object([
