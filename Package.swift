@@ -201,7 +201,8 @@ let package = Package(
         .target(
             name: "PinledgerServer",
             dependencies: [
-                "Addresses", "CMalloc", "CZlib", "ClientFormats", "Concurrency", "Countries", "Edge", "EventStore",
+                "Addresses", "CMalloc", "CProcess", "CZlib", "ClientFormats", "Concurrency", "Countries", "Edge",
+                "EventStore",
                 "Exposition", "Firebase", "Handbook", "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire",
                 "Pinning",
                 "Postgres", "Probing",
@@ -277,7 +278,7 @@ let package = Package(
         // Without pkgConfig: a build without the trait needs nothing of it, and is not to be warned that it is missing.
         .systemLibrary(
             name: "CMaxMind", path: "Sources/System/CMaxMind", providers: [.apt(["libmaxminddb-dev"])]),
-        // A system call that Swift cannot make.
+        // System calls that Swift cannot make.
         .target(name: "CProcess", path: "Sources/System/CProcess"),
         .target(
             name: "Countries", dependencies: [.target(name: "CMaxMind", condition: .when(traits: ["Geo"]))],

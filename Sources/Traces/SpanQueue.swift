@@ -29,13 +29,18 @@ package final class SpanQueue: Sendable {
         if !isKept { self.dropped.increment() }
     }
 
-    /// Takes the oldest spans out.
-    package func take(_ count: Int) -> [FinishedSpan] {
-        self.spans.withLock { spans in
-            let taken = Array(spans.prefix(count))
-            spans.removeFirst(taken.count)
-            return taken
+    /// Takes the oldest spans out; those that ended before a time are dropped.
+    ///
+    /// - Parameter end: Nanoseconds since 1970.
+    package func take(_ count: Int, endedAfter end: UInt64 = 0) -> [FinishedSpan] {
+        let (taken, late) = self.spans.withLock { spans in
+            let late = spans.prefix { $0.end < end }.count
+            let taken = Array(spans.dropFirst(late).prefix(count))
+            spans.removeFirst(late + taken.count)
+            return (taken, late)
         }
+        if late > 0 { self.dropped.increment(by: late) }
+        return taken
     }
 
     /// What has become of spans that were taken.

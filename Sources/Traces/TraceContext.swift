@@ -50,10 +50,24 @@ package struct TraceContext: Hashable, Sendable {
         Hex.decode(String(decoding: digits, as: UTF8.self))
     }
 
+    /// The state, where it is a list of at most 32 members `key=value` (section 3.3.1); empty members are allowed.
     private static func passable(_ state: String?) -> String {
         guard let state, state.utf8.count <= Self.stateLimit, state.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         else { return "" }
-        return state
+        let members = state.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        let isValid = members.allSatisfy { member in
+            let text = member.drop { $0 == 0x20 }
+            guard !text.isEmpty else { return true }
+            let parts = text.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            return parts.count == 2 && !parts[0].isEmpty && parts[0].allSatisfy(Self.isOfKey)
+                && parts[1].contains { $0 != 0x20 } && !parts[1].contains(UInt8(ascii: "="))
+        }
+        return isValid && members.count <= 32 ? state : ""
+    }
+
+    private static func isOfKey(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+            || Array("_-*/@".utf8).contains(byte)
     }
 }
 

@@ -37,7 +37,7 @@ import Testing
 
             `pinledger slo` shows from the same figures what nodes do for clients and operators, beside what is promised: of one server by its
             address for operators, of several by those of `--metrics-listen`. The promises: 99.99 % of clients' requests and 99.9 % of operators' are
-            answered without a failure of the server (status 5xx), 99 % of batches of changes are recorded within a second; and now every document
+            answered without a failure of the server (status 5xx; requests of monitoring, and those with 401 and 429, are left out), 99 % of batches of changes are recorded within a second; and now every document
             is current and valid, every node serves, and one records. What is left of a budget is the share of the failures that an objective
             allows and that have not happened.
 

@@ -5,8 +5,6 @@ import os
 import re
 import signal
 import socket
-import ssl
-from pathlib import Path
 
 import pytest
 from edges import Edge, key_file
@@ -97,7 +95,7 @@ def test_refusals_are_logged_too(logged):
     assert stranger.get("/nothing/of/the/kind", **{"X-Forwarded-For": address}).status == 404
     assert stranger.request("POST", DOCUMENT, headers={"X-Forwarded-For": address}).status == 405
     lines = logged.said(of(address), 3)
-    assert [(line["status"], line["path"]) for line in lines] == [(401, "/v1/apps"), (404, "/nothing/…"), (405, "/client/…")]
+    assert [(line["status"], line["path"]) for line in lines] == [(401, "/v1/apps"), (404, "/…"), (405, "/client/…")]
     with socket.create_connection(("127.0.0.1", logged.api.port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n")
         assert b" 400 " in connection.recv(65536)
@@ -113,9 +111,22 @@ def test_no_line_holds_a_secret(logged):
     assert API(logged.api.port, None).get(f"/calendars/{APP}/{secret}/pins", **feed).status == 404
     assert API(logged.api.port, None).get(f"/%63alendars/{APP}/{secret}/pins.ics", **feed).status in (200, 404)
     assert API(logged.api.port, None).get(f"/v1/apps?token={secret}", **feed).status == 401
-    logged.said(of(address), 4)
+    # A token in place of a name.
+    for path in (f"/{logged.api.token}", f"/v1/tokens/{logged.api.token}", f"/v1/apps/{logged.api.token}", f"/v1/apps/x%3Ft={secret}"):
+        assert logged.api.get(path, **feed).status >= 400
+    logged.said(of(address), 8)
     text = logged.lines.read_text()
     assert secret not in text and logged.api.token not in text and "?" not in text
+
+
+def test_streams_are_logged_as_they_begin(logged):
+    address = mark()
+    with socket.create_connection(("127.0.0.1", logged.api.port)) as connection:
+        connection.sendall(
+            f"GET /client/v1/apps/{APP}/stream HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {address}\r\n\r\n".encode())
+        assert b" 200 " in connection.recv(65536)
+        [line] = logged.said(of(address))
+    assert line["path"] == f"/client/v1/apps/{APP}/stream" and line["operation"] == "streamDocument" and "bytes" not in line
 
 
 def test_hostile_paths_stay_within_their_line(logged):
@@ -175,7 +186,13 @@ def test_a_log_that_cannot_be_written_holds_up_no_request():
 
 def test_a_node_whose_log_cannot_be_opened_does_not_start(logged, tmp_path):
     there = str(tmp_path / "missing" / "access.log")
-    failed = logged.cli("serve", "--database", logged.connection_string, "--listen", "127.0.0.1:0", "--access-log", there, status=1)
+    pipe, directory = tmp_path / "pipe", tmp_path / "directory"
+    os.mkfifo(pipe)
+    directory.mkdir()
+    for path in (pipe, directory):
+        failed = logged.cli("serve", "--database", logged.connection_string, "--listen", "127.0.0.1:0", "--access-log", str(path), status=2)
+        assert "no regular file" in failed.stderr and str(path) in failed.stderr
+    failed = logged.cli("serve", "--database", logged.connection_string, "--listen", "127.0.0.1:0", "--access-log", there, status=2)
     assert there in failed.stderr and "cannot be opened" in failed.stderr
 
 

@@ -41,6 +41,7 @@ def test_shorter_lives_leave_less_time(node, tmp_path):
     # 31 days between renewals, of which a day is for delivery.
     assert forecast(node, app, "--adoption-days", "29")["verdict"] == "tight"
     assert forecast(node, app, "--adoption-days", "31")["verdict"] == "fails"
+    assert "then on" in node.cli("forecast", app, "--adoption-days", "20").stdout
     shown = node.cli("forecast", app, "--adoption-days", "31", "--exit-code", status=1).stdout
     assert "2029-03-15" in shown and "fails" in shown and "47 d" in shown
     node.cli("forecast", app, "--adoption-days", "20", "--exit-code")
@@ -50,7 +51,7 @@ def test_adoption_that_was_not_measured_is_unknown(node, tmp_path):
     app = make_app(node, tmp_path, "unmeasured", 199)
     host = forecast(node, app)
     assert host["verdict"] == "unknown" and "at_least" not in host["next"]["slack_seconds"]
-    assert "is not known" in node.cli("forecast", app).stdout
+    assert "is not known" in node.cli("forecast", app, "--exit-code", status=1).stdout
     # A probe is what tells how long the certificate lives.
     node.cli("app", "create", "com.example.unseen")
     node.cli("host", "add", "com.example.unseen", "other.example.com", "--mode", "off")

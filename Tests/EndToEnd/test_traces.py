@@ -27,6 +27,7 @@ class Collector:
         self.requests: list[dict] = []
         self.statuses: list[int] = []
         self.retry_after = "1"
+        self.answers: list[bytes] = []
         self.lock = threading.Lock()
         collector = self
 
@@ -43,9 +44,10 @@ class Collector:
                 self.send_response(status)
                 if status == 503:
                     self.send_header("Retry-After", collector.retry_after)
-                self.send_header("Content-Length", "2")
+                answer = collector.answers.pop(0) if collector.answers and status == 200 else b"{}"
+                self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
-                self.wfile.write(b"{}")
+                self.wfile.write(answer)
 
             def log_message(self, *arguments):
                 pass
@@ -253,6 +255,11 @@ def test_spans_are_sent_again_unless_the_collector_refuses_them(traced, collecto
     traced.api.must("GET", f"/v1/apps/{APP}", None, parent(*lost))
     eventually(lambda: outcome("refused") > refused, "the refusal")
     assert not collector.of(lost[0])
+    # A collector can refuse a part of what it takes.
+    refused = outcome("refused")
+    collector.answers += [b'{"partialSuccess":{"rejectedSpans":"1","errorMessage":"too old"}}']
+    traced.api.must("GET", f"/v1/apps/{APP}", None, parent(*new_trace()))
+    eventually(lambda: outcome("refused") == refused + 1, "the refusal of a part")
     log = traced.log.read_text()
     assert '"code":"spans_not_sent"' in log and '"code":"spans_sent_again"' in log
 

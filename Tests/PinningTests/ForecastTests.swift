@@ -17,7 +17,8 @@ import Testing
     /// The forecast of an app whose host pins keys 1, 2 and 3 since `now` less so many days, and presents keys 1 and 9.
     private static func forecast(
         lives: Int64, begunDaysAgo: Int64 = 10, pinnedDaysAgo: Int64 = 30, at now: Timestamp = monday,
-        adoptionDays: Int64? = 7, presenting keys: [Int] = [1, 9], hasSpares: Bool = true,
+        adoptionDays: Int64? = 7, presenting keys: [Int] = [1, 9], spares: [Int] = [2, 3],
+        mode: PinMode = .enforce,
         share: (Int64) -> AdoptionShare? = { _ in nil }
     ) throws -> Forecast {
         var state = LedgerState()
@@ -25,7 +26,10 @@ import Testing
         for pin in [1, 2, 3].map({ pin($0) }) {
             app.hosts[api]?[.baseline]?.pins[pin]?.since = now.adding(seconds: -pinnedDaysAgo * Self.day)
         }
-        if !hasSpares { for spare in [2, 3] { app.hosts[api]?[.baseline]?.pins[pin(spare)]?.state = .retired } }
+        for spare in [2, 3] where !spares.contains(spare) {
+            app.hosts[api]?[.baseline]?.pins[pin(spare)]?.state = .retired
+        }
+        app.hosts[api]?[.baseline]?.mode = mode
         state.apps.insert(app)
         let chain = ObservedChain(
             pins: keys.map { pin($0) },
@@ -56,7 +60,7 @@ import Testing
     func `certificates of 47 days leave 31 for delivery and adoption`(
         adoptionDays: Int64, verdict: HostForecast.Verdict
     ) throws {
-        let host = try Self.host(try Self.forecast(lives: 200, adoptionDays: adoptionDays))
+        let host = try Self.host(try Self.forecast(lives: 200, adoptionDays: adoptionDays, spares: [2]))
         let last = try #require(host.eras.last)
         #expect(last.lifetime == 47 * Self.day && last.interval == 47 * Self.day * 2 / 3)
         #expect(last.verdict == verdict, "\(last.slackAtMost)")
@@ -85,14 +89,34 @@ import Testing
     }
 
     @Test func `a missing spare can be published now at the earliest`() throws {
-        let forecast = try Self.forecast(lives: 90, begunDaysAgo: 40, hasSpares: false)
+        let forecast = try Self.forecast(lives: 90, begunDaysAgo: 40, spares: [])
         let next = try #require(try Self.host(forecast).next)
         #expect(next.spare == nil && next.slackAtMost == 12 * Self.day)
     }
 
-    @Test func `an overdue renewal is due when the certificate ends`() throws {
+    @Test func `an overdue renewal is due at any moment`() throws {
         let next = try #require(try Self.host(try Self.forecast(lives: 90, begunDaysAgo: 80)).next)
-        #expect(next.at == monday.adding(seconds: 10 * Self.day))
+        #expect(next.at == monday && next.slackAtMost == 22 * Self.day)
+        let bare = try Self.host(try Self.forecast(lives: 90, begunDaysAgo: 80, spares: []))
+        #expect(bare.next?.verdict == .fails)
+    }
+
+    @Test func `a server whose keys are not pinned fails already`() throws {
+        let host = try Self.host(try Self.forecast(lives: 90, presenting: [7, 9]))
+        #expect(host.verdict == .fails && host.remark?.contains("already") == true)
+    }
+
+    @Test func `clients that only report are not affected`() throws {
+        let host = try Self.host(try Self.forecast(lives: 90, adoptionDays: 90, mode: .reportOnly))
+        #expect(host.verdict == .unaffected)
+    }
+
+    @Test func `each further spare is published one renewal earlier`() throws {
+        let (one, two) = (
+            try Self.host(try Self.forecast(lives: 47, spares: [2])), try Self.host(try Self.forecast(lives: 47))
+        )
+        #expect(
+            try #require(two.eras.first).slackAtMost - #require(one.eras.first).slackAtMost == 47 * Self.day * 2 / 3)
     }
 
     @Test func `clients that trust an authority's key are not affected`() throws {
@@ -140,7 +164,7 @@ import Testing
         for _ in 0..<500 {
             let lives = Int64.random(in: 1...800, using: &seeded)
             let adoption = Int64.random(in: 0...60, using: &seeded)
-            let forecast = try Self.forecast(lives: lives, begunDaysAgo: 0, adoptionDays: adoption)
+            let forecast = try Self.forecast(lives: lives, begunDaysAgo: 0, adoptionDays: adoption, spares: [2])
             let host = try Self.host(forecast)
             for era in host.eras {
                 #expect(era.slackAtMost == era.interval - (adoption + 1) * Self.day)

@@ -32,8 +32,11 @@ import Testing
 
     @Test(
         arguments: [
-            (nil, ""), ("a=1,b=2", "a=1,b=2"), (String(repeating: "a", count: 512), String(repeating: "a", count: 512)),
-            (String(repeating: "a", count: 513), ""), ("a=é", ""), ("a=\u{7}", ""),
+            (nil, ""), ("a=1,b=2", "a=1,b=2"), ("a=1, ,b@c=2 3", "a=1, ,b@c=2 3"), (",,,===;; x", ""), ("a", ""),
+            ("A=1", ""),
+            ("a=1=2", ""), ("a=", ""), (Array(repeating: "a=1", count: 33).joined(separator: ","), ""),
+            ("a=" + String(repeating: "a", count: 510), "a=" + String(repeating: "a", count: 510)),
+            ("a=" + String(repeating: "a", count: 511), ""), ("a=é", ""), ("a=\u{7}", ""),
         ] as [(String?, String)])
     func `a state is passed on as it came or not at all`(state: String?, kept: String) throws {
         #expect(try #require(TraceContext(parent: "00-\(Self.trace)-\(Self.span)-01", state: state)).state == kept)

@@ -218,6 +218,8 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
             let wanted = buffer.withUnsafeReadableBytes({ request.streamRequest(in: $0) }),
             let stream = ClientStream(wanted, self.share, context)
         else { return false }
+        self.share.notes?.noteStream(
+            of: wanted.app, peer: context.channel.remoteAddress, forwardedFor: wanted.forwardedFor)
         self.content = .stream(stream)
         self.phase = .busy
         self.mustFlush = false

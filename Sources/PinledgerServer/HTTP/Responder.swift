@@ -44,7 +44,7 @@ struct Responder: HTTPResponder {
             self.metrics.note(route.operationID, answer.response.status.code, since: begun)
         }
         let response = self.finished(answer, request, context)
-        if self.notes != nil { self.note(answer, response, to: request, context, since: begun) }
+        if self.notes != nil, !answer.isCancelled { self.note(answer, response, to: request, context, since: begun) }
         return response
     }
 
@@ -73,11 +73,12 @@ struct Responder: HTTPResponder {
             AccessEntry(
                 time: self.clock(),
                 address: ClientAddress.of(request, from: context.peer, trusted: self.trustedProxies.networks),
-                method: request.method.rawValue.printable, path: AccessEntry.shownPath(path, of: answer.route),
+                method: request.method.rawValue.printable,
+                path: AccessEntry.shownPath(path, of: answer.route, status: response.status.code),
                 operation: answer.route?.operationID, status: response.status.code,
                 bytes: request.method == .head ? 0 : response.body.contentLength, duration: .now - begun,
                 requestID: context.id, traceID: answer.traceID.map { "\($0)" }, actor: answer.actor,
-                app: answer.app.flatMap { try? AppID($0) }))
+                app: response.status.code < 400 ? answer.app.flatMap { try? AppID($0) } : nil))
     }
 
     /// Logs an unforeseen error, and a request that its sender or its network may not make. The line has no text of the
@@ -171,9 +172,13 @@ struct Responder: HTTPResponder {
                 answer = await self.answer(request, context, route, parameters, query: query)
             }
             (answer.route, answer.app) = (route, parameters["app"])
-            self.end(
-                place, status: answer.response.status.code, problem: answer.problem, actor: answer.actor,
-                app: answer.app)
+            if answer.isCancelled {
+                place.span?.discard()
+            } else {
+                self.end(
+                    place, status: answer.response.status.code, problem: answer.problem, actor: answer.actor,
+                    app: answer.app)
+            }
             return answer
         }
     }

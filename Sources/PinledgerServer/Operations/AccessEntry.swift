@@ -61,7 +61,10 @@ struct AccessEntry {
     }
 
     private func writeText(to line: inout [UInt8]) {
-        line += "\(self.time.rfc3339) \(self.address) \(self.method) \(self.path) \(self.status)".utf8
+        line += "\(self.time.rfc3339) \(self.address) \(self.method) ".utf8
+        // What HTTP/2 lets into a path ends no line.
+        line += self.path.utf8.map { $0 > 0x20 && $0 != 0x7F ? $0 : UInt8(ascii: "?") }
+        line += " \(self.status)".utf8
         if let bytes { line += " \(bytes)B".utf8 }
         if let duration { line += " \(Self.microseconds(duration))us".utf8 }
         func add(_ name: StaticString, _ text: String?) {
@@ -83,11 +86,22 @@ struct AccessEntry {
 }
 
 extension AccessEntry {
-    /// The path of a request, as far as it can hold no secret: without the query; where an operation takes a secret in its path, or there
-    /// is no operation, no more than is the same for all.
-    static func shownPath(_ path: Substring, of route: Route?) -> String {
-        if let route { return route.takesSecret ? route.path : String(path.utf8.prefix(512)) ?? route.path }
+    /// What the first part of a path may be, where there is no operation at it.
+    private static let beginnings: Set = [
+        "calendars", "client", "compat", "handbook", "healthz", "log", "metrics", "openapi.yaml", "problems", "readyz",
+        "v1",
+    ]
+
+    /// The path of a request as far as it can hold no secret: without the query, and with its parameters only where the operation took
+    /// them. Where it did not, someone may have sent a token in place of a name.
+    static func shownPath(_ path: Substring, of route: Route?, status: Int) -> String {
+        if let route {
+            guard status < 400, !route.takesSecret, let shown = String(path.utf8.prefix(512)) else { return route.path }
+            return shown
+        }
         let segments = path.split(separator: "/", maxSplits: 1)
-        return "/\(segments.first.map { String($0).printable } ?? "")\(segments.count > 1 ? "/…" : "")"
+        guard let first = segments.first else { return "/" }
+        guard Self.beginnings.contains(String(first)) else { return "/…" }
+        return "/\(first)\(segments.count > 1 ? "/…" : "")"
     }
 }

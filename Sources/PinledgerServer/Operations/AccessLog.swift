@@ -1,4 +1,4 @@
-import Addresses
+import CProcess
 import Concurrency
 package import CoreMetrics
 import Dispatch
@@ -8,9 +8,6 @@ import Glibc
 import LogLines
 package import Logging
 import Metrics
-import NIOCore
-import PinWire
-import Probing
 import Synchronization
 
 /// One line for each answered request, in a file or on the standard output.
@@ -30,23 +27,18 @@ package final class AccessLog: Sendable {
         var dropped = 0
     }
 
-    /// What tells a file from every other one.
-    private struct Identity: Equatable {
-        let device: Int
-        let node: Int
+    /// An open file, which is closed once nobody writes to it any more.
+    private final class File: Sendable {
+        let descriptor: CInt
+        /// Nil for the standard output.
+        let identity: file_identity?
 
-        init?(_ path: String) {
-            guard let facts = try? FileManager.default.attributesOfItem(atPath: path),
-                let device = facts[.systemNumber] as? Int, let node = facts[.systemFileNumber] as? Int
-            else { return nil }
-            (self.device, self.node) = (device, node)
+        init(_ descriptor: CInt, _ identity: file_identity?) {
+            self.descriptor = descriptor
+            self.identity = identity
         }
-    }
 
-    private struct File {
-        var descriptor: CInt
-        /// The file behind the path when it was opened; nil for the standard output.
-        var identity: Identity?
+        deinit { if self.identity != nil { close(self.descriptor) } }
     }
 
     /// The most bytes that wait: at 250 bytes a line, 160,000 requests a second.
@@ -81,15 +73,36 @@ package final class AccessLog: Sendable {
     }
 
     private static func open(_ path: String?) throws(Unusable) -> File {
-        guard let path else { return File(descriptor: STDOUT_FILENO) }
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o640)
+        guard let path else { return File(STDOUT_FILENO, nil) }
+        // A pipe without a reader would hold up the start.
+        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else {
             throw Unusable(description: "the access log \(path) cannot be opened: \(Self.words(errno))")
         }
-        return File(descriptor: descriptor, identity: Identity(path))
+        var identity = file_identity()
+        guard file_identify(descriptor, &identity) == 0, identity.is_plain else {
+            close(descriptor)
+            throw Unusable(description: "the access log \(path) is no regular file")
+        }
+        return File(descriptor, identity)
     }
 
     private static func words(_ error: CInt) -> String { String(cString: strerror(error)) }
+
+    /// Refuses a path that is no file, or in a directory that is not there: what can be told without making the file.
+    package static func check(_ path: String) throws(Unusable) {
+        guard path != "-" else { return }
+        var identity = file_identity()
+        if file_identify_path(path, &identity) == 0 {
+            guard identity.is_plain else { throw Unusable(description: "the access log \(path) is no regular file") }
+            return
+        }
+        let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        guard FileManager.default.isWritableFile(atPath: directory) else {
+            throw Unusable(
+                description: "the access log \(path) cannot be opened: its directory is missing, or not writable")
+        }
+    }
 
     /// Opens the file again: on request, or where another one or none is at the path since a log was rotated.
     ///
@@ -98,17 +111,16 @@ package final class AccessLog: Sendable {
         guard let path else { return false }
         guard isForced || self.isReplaced(path) else { return false }
         let new = try Self.open(path)
-        let old = self.file.withLock { file in
-            defer { file = new }
-            return file
-        }
-        close(old.descriptor)
+        self.file.withLock { $0 = new }
         return true
     }
 
     private func isReplaced(_ path: String) -> Bool {
-        let present = Identity(path)
-        return self.file.withLock { $0.identity != present }
+        var present = file_identity()
+        guard file_identify_path(path, &present) == 0, let identity = self.file.withLock({ $0 }).identity else {
+            return true
+        }
+        return identity.device != present.device || identity.node != present.node
     }
 
     // MARK: Noting
@@ -133,6 +145,8 @@ package final class AccessLog: Sendable {
                     self.writing.wait()
                     self.write()
                 }
+                // What was noted while the last lines were being written.
+                self.write()
                 self.isDone.store(true, ordering: .releasing)
             }
         } catch {
@@ -157,13 +171,20 @@ package final class AccessLog: Sendable {
         }
         if taken.dropped > 0 { self.dropped.increment(by: taken.dropped) }
         guard taken.lines > 0 else { return }
-        let failure = self.file.withLock { Self.write(taken.bytes, to: $0.descriptor) }
+        // Written without the lock, so that a file that takes nothing holds up no one who opens another.
+        let file = self.file.withLock { $0 }
+        let (count, failure) = Self.write(taken.bytes, to: file.descriptor)
+        let lines = failure == nil ? taken.lines : taken.bytes[..<count].count { $0 == UInt8(ascii: "\n") }
+        self.written.increment(by: lines)
         if let failure {
-            self.dropped.increment(by: taken.lines)
+            self.dropped.increment(by: taken.lines - lines)
+            // A line that was cut off is no line with the next one.
+            if count > 0, taken.bytes[count - 1] != UInt8(ascii: "\n") {
+                self.waiting.withLock { $0.bytes.insert(UInt8(ascii: "\n"), at: 0) }
+            }
             if self.change(isFailing: true) { self.logger.log(.accessLogFailing, ["error": "\(failure)"]) }
-        } else {
-            self.written.increment(by: taken.lines)
-            if self.change(isFailing: false) { self.logger.log(.accessLogWorking) }
+        } else if self.change(isFailing: false) {
+            self.logger.log(.accessLogWorking)
         }
     }
 
@@ -174,19 +195,19 @@ package final class AccessLog: Sendable {
         }
     }
 
-    /// Why the bytes could not all be written; nil where they were.
-    private static func write(_ bytes: [UInt8], to descriptor: CInt) -> String? {
+    /// How many bytes were written, and why not all; nil where they were.
+    private static func write(_ bytes: [UInt8], to descriptor: CInt) -> (count: Int, failure: String?) {
         bytes.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
                 if count < 0 {
                     if errno == EINTR { continue }
-                    return Self.words(errno)
+                    return (bytes.count - rest.count, Self.words(errno))
                 }
                 rest = rest.dropFirst(count)
             }
-            return nil
+            return (bytes.count, nil)
         }
     }
 }

@@ -32,6 +32,17 @@ struct RequestNotes: Sendable {
                 bytes: method == "HEAD" ? 0 : variant.body?.readableBytes ?? 0))
     }
 
+    /// Notes a stream of an app's documents that was begun without the router.
+    func noteStream(of app: String, peer: SocketAddress?, forwardedFor: String?) {
+        guard let peer = peer.flatMap({ IPAddress($0) }) else { return }
+        self.log.note(
+            AccessEntry(
+                time: self.clock(),
+                address: ClientAddress.of(
+                    peer: peer, forwardedFor: forwardedFor, trusted: self.trustedProxies.networks),
+                method: "GET", path: "/client/v1/apps/\(app)/stream", operation: "streamDocument", status: 200))
+    }
+
     /// Notes a request that was refused before anything could read it: who sent it is the other end of the connection.
     func noteUnreadable(_ problem: Problem, _ requestID: String, peer: IPAddress) {
         self.log.note(

@@ -46,6 +46,9 @@ package struct HostForecast: Hashable, Sendable {
         /// What was measured does not tell.
         case unknown
 
+        /// The worst first.
+        var rank: Int { [.fails, .unknown, .tight, .survives, .unaffected].firstIndex(of: self) ?? 0 }
+
         /// - Parameter slack: Bounds in seconds.
         init(slack: (atLeast: Int64?, atMost: Int64)) {
             if slack.atMost < 0 {
@@ -105,8 +108,7 @@ package struct HostForecast: Hashable, Sendable {
     }
 
     init(_ host: HostPattern, certificate: Life, next: Next, eras: [Era]) {
-        let verdicts = Set([next.verdict] + eras.map(\.verdict))
-        self.verdict = [.fails, .unknown, .tight].first { verdicts.contains($0) } ?? .survives
+        self.verdict = eras.map(\.verdict).reduce(next.verdict) { $0.rank <= $1.rank ? $0 : $1 }
         (self.host, self.remark) = (host, nil)
         (self.certificate, self.next, self.eras) = (certificate, next, eras)
     }
@@ -141,26 +143,45 @@ extension LedgerState {
 }
 
 extension Host {
+    /// The worse of what its two policies mean for the devices that have them.
     fileprivate func forecast(
         of pattern: HostPattern, _ lead: Forecast.Lead, in context: DecisionContext
     ) -> HostForecast {
-        guard let policy = self[.baseline] else {
+        guard self[.baseline] != nil else {
             return HostForecast(
                 pattern, .unknown, because: "its pins are shipped in the app: only a new app version can change them")
         }
-        let pins = policy.activePins.map(\.pin)
-        guard policy.mode != .off, !pins.isEmpty else {
+        let policies = PolicySlot.allCases.compactMap { self[$0] }.filter { $0.mode != .off && !$0.activePins.isEmpty }
+        guard !policies.isEmpty else {
             return HostForecast(pattern, .unaffected, because: "clients are not pinned there")
         }
-        let chains = self.probed(of: pattern).flatMap { context.facts.endpoint($0)?.live(at: context.now) ?? [] }
+        let enforced = policies.filter { $0.mode == .enforce }
+        guard !enforced.isEmpty else {
+            return HostForecast(
+                pattern, .unaffected,
+                because: "clients only report there: a renewal makes them report, and refuse nothing")
+        }
+        let forecasts = enforced.map { self.forecast(of: pattern, $0, lead, in: context) }
+        return forecasts.min { $0.verdict.rank < $1.verdict.rank } ?? forecasts[0]
+    }
+
+    private func forecast(
+        of pattern: HostPattern, _ policy: Policy, _ lead: Forecast.Lead, in context: DecisionContext
+    ) -> HostForecast {
+        let (pins, now) = (Set(policy.activePins.map(\.pin)), context.now)
+        let chains = self.probed(of: pattern).flatMap { context.facts.endpoint($0)?.live(at: now) ?? [] }
         guard chains.contains(where: { !$0.certificates.isEmpty }) else {
             return HostForecast(
                 pattern, .unknown,
                 because: "no probe has seen its certificate: name its endpoints, and let a node probe")
         }
-        let renewed = chains.filter { Set($0.pins.dropFirst()).isDisjoint(with: pins) }.compactMap(\.certificates.first)
+        guard chains.allSatisfy({ !pins.isDisjoint(with: $0.pins) }) else {
+            return HostForecast(
+                pattern, .fails,
+                because: "no published pin matches what a server presents now: clients refuse it already")
+        }
+        let renewed = chains.filter { pins.isDisjoint(with: $0.pins.dropFirst()) }.compactMap(\.certificates.first)
         // The one that is renewed first decides.
-        let now = context.now
         guard let certificate = renewed.min(by: { $0.renewal(at: now) < $1.renewal(at: now) }) else {
             return HostForecast(
                 pattern, .unaffected,
@@ -168,18 +189,20 @@ extension Host {
                     "clients trust a key of its authority: a renewal by the same authority changes nothing for them")
         }
         let presented = Set(chains.flatMap(\.pins))
-        let spare = policy.pins.filter { $0.value.state == .active && !presented.contains($0.key) }
-            .min { $0.value.since < $1.value.since }
+        let spares = policy.pins.filter { $0.value.state == .active && !presented.contains($0.key) }
+        let spare = spares.min { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
         let due = certificate.renewal(at: now)
         // Without a spare, its pin can be published now at the earliest.
         let slack = lead.slack(of: due.seconds - (spare?.value.since ?? now).seconds)
+        // Who keeps two pins ahead publishes each two renewals before its key is served.
+        let ahead = Int64(max(1, spares.count))
         return HostForecast(
             pattern, certificate: .init(notBefore: certificate.notBefore, notAfter: certificate.notAfter),
             next: .init(
                 at: due, spare: spare?.key, spareSince: spare?.value.since, slackAtLeast: slack.atLeast,
                 slackAtMost: slack.atMost, verdict: .init(slack: slack)),
             eras: certificate.eras(at: now).map { from, lifetime in
-                let slack = lead.slack(of: lifetime * 2 / 3)
+                let slack = lead.slack(of: lifetime * 2 / 3 * ahead)
                 return .init(
                     from: from, lifetime: lifetime, interval: lifetime * 2 / 3, slackAtLeast: slack.atLeast,
                     slackAtMost: slack.atMost, verdict: .init(slack: slack))
@@ -191,10 +214,9 @@ extension CertificateFacts {
     /// Seconds from the beginning of its life to the end.
     private var lifetime: Int64 { max(0, self.notAfter.seconds - self.notBefore.seconds) }
 
-    /// When it is renewed: when two thirds of its life are over, or at its end where they are already.
+    /// When it is renewed: when two thirds of its life are over, or at any moment where they are already.
     fileprivate func renewal(at now: Timestamp) -> Timestamp {
-        let usual = self.notBefore.adding(seconds: self.lifetime * 2 / 3)
-        return usual > now ? usual : self.notAfter
+        max(now, self.notBefore.adding(seconds: self.lifetime * 2 / 3))
     }
 
     /// From when on its successors live how long, in seconds: as long as it, but no longer than public authorities may issue. One that lives

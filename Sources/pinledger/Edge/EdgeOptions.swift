@@ -120,7 +120,7 @@ struct EdgeConfiguration: Sendable {
         self.trustedProxies = TrustedProxies(try settings.networks(.trustedProxy, options.trustedProxy))
         self.logLevel = try NodeConfiguration.logLevel(settings, options.logLevel)
         self.logFormat = try NodeConfiguration.logFormat(settings, options.logFormat)
-        self.accessLog = options.access.read(settings)
+        self.accessLog = try options.access.read(settings)
         self.certificate = try NodeConfiguration.readCertificate(
             settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
             operatorAuthorities: nil, isApart: false)

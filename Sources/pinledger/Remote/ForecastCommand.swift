@@ -12,7 +12,7 @@ struct ForecastCommand: AsyncParsableCommand {
 
             The pin of the next key has to reach clients before a renewal brings the key. What is left then is the slack, in \
             days. How long clients take is measured (`pinledger app adoption APP`), or given with --adoption-days. With --exit-code \
-            the command ends with 1 if a renewal would lock clients out.
+            the command ends with 1 unless every host survives: what is unknown is not taken for fine.
             """)
 
     @Argument(help: "The app's id.") var app: String
@@ -22,7 +22,7 @@ struct ForecastCommand: AsyncParsableCommand {
             "How long clients take to get a new document, instead of what was measured.", valueName: "days"))
     var adoptionDays: Double?
 
-    @Flag(help: "Exit with 1 if a renewal would lock clients out.") var exitCode = false
+    @Flag(help: "Exit with 1 if a renewal would lock clients out, or if that is unknown.") var exitCode = false
     @OptionGroup var remote: RemoteOptions
 
     func validate() throws {
@@ -37,7 +37,9 @@ struct ForecastCommand: AsyncParsableCommand {
             try await client.get("/v1/apps/\(APIClient.escaped(self.app))/forecast\(query)")
         }
         if self.remote.output == .table { self.show(forecast) } else { Console.print(forecast, self.remote.output) }
-        let fails = (forecast["hosts"]?.arrayValue ?? []).contains { $0["verdict"] == "fails" }
+        let fails = (forecast["hosts"]?.arrayValue ?? []).contains {
+            ["fails", "unknown"].contains($0.text("verdict"))
+        }
         if self.exitCode, fails { throw ExitCode(ExitStatus.failure.rawValue) }
     }
 
@@ -56,30 +58,34 @@ struct ForecastCommand: AsyncParsableCommand {
                 name, "now", "to \(LocalTime.text(certificate.text("not_after")))", LocalTime.text(next.text("at")),
                 Self.slack(next), next.text("verdict") + spare,
             ])
-            for era in host["eras"]?.arrayValue ?? [] {
+            for (index, era) in (host["eras"]?.arrayValue ?? []).enumerated() {
                 table.add([
-                    name, String(era.text("from").prefix(10)), Self.days(era["lifetime_seconds"]),
+                    name, index == 0 ? "then on" : String(era.text("from").prefix(10)),
+                    Self.days(era["lifetime_seconds"]),
                     "every \(Self.days(era["renewal_seconds"]))", Self.slack(era), era.text("verdict"),
                 ])
             }
         }
         Console.print(table.text)
         Console.print("")
-        Console.print(Self.sentence(forecast))
+        Console.print(self.sentence(forecast))
         for host in hosts {
             guard let remark = host["remark"]?.stringValue else { continue }
             Console.line("\(host.text("host")): \(remark).")
         }
     }
 
-    private static func sentence(_ forecast: JSON) -> String {
-        let delivery = self.days(forecast["delivery_seconds"])
+    private func sentence(_ forecast: JSON) -> String {
+        let delivery = Self.days(forecast["delivery_seconds"])
         guard let adoption = forecast["adoption"] else {
             return
                 "Clients may use an older document for \(delivery). How long 99 % of them take to get a new one is not known: let them send reports, or give --adoption-days."
         }
-        let least = self.days(adoption["at_least_seconds"])
-        let most = adoption["at_most_seconds"].map { " and at most \(self.days($0))" } ?? ""
+        let least = Self.days(adoption["at_least_seconds"])
+        guard self.adoptionDays == nil else {
+            return "Clients may use an older document for \(delivery), and take \(least) to get a new one, as you say."
+        }
+        let most = adoption["at_most_seconds"].map { " and at most \(Self.days($0))" } ?? ""
         return
             "Clients may use an older document for \(delivery), and 99 % of them take at least \(least)\(most) to get a new one."
     }
@@ -92,12 +98,12 @@ struct ForecastCommand: AsyncParsableCommand {
         return self.days(least) == most ? most : "\(self.days(least)) to \(most)"
     }
 
-    /// Whole days, rounded down; of less than two days tenths.
+    /// To the nearest day; less than two days to the nearest tenth.
     private static func days(_ seconds: JSON?) -> String {
         guard let seconds = seconds?.integerValue else { return "-" }
-        let tenths = (Double(seconds) / 8640).rounded(.down)
+        let tenths = (Double(seconds) / 8640).rounded()
         guard abs(tenths) < 20, tenths.remainder(dividingBy: 10) != 0 else {
-            return "\(Int((tenths / 10).rounded(.down))) d"
+            return "\(Int((tenths / 10).rounded())) d"
         }
         return "\(tenths / 10) d"
     }

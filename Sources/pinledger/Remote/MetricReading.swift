@@ -1,6 +1,6 @@
 /// The samples of one scrape, read from the text format 0.0.4 of Prometheus as ``MetricText`` writes it.
 ///
-/// Linear in the text. Lines that are no samples of this form are left out: another program's text gives few samples, and no error.
+/// Linear in the text. Lines that are no samples of this form, and values that no count has, are left out: another program's text gives few samples, and no error.
 struct MetricReading: Sendable {
     struct Sample: Hashable, Sendable {
         let name: String
@@ -18,6 +18,9 @@ struct MetricReading: Sendable {
     /// The samples of one name, whatever their labels.
     subscript(_ name: String) -> [Sample] { self.samples.filter { $0.name == name } }
 
+    /// Counts above it are not exact. What is not a number is not within it.
+    private static let largest = 9_007_199_254_740_992.0
+
     private static func sample(_ line: String) -> Sample? {
         guard !line.hasPrefix("#"), let end = line.firstIndex(where: { $0 == "{" || $0 == " " }) else { return nil }
         let name = String(line[..<end])
@@ -27,7 +30,8 @@ struct MetricReading: Sendable {
             guard let read = Self.labels(rest.dropFirst()) else { return nil }
             (labels, rest) = read
         }
-        guard rest.first == " ", let value = Double(rest.dropFirst()), !name.isEmpty else { return nil }
+        guard rest.first == " ", let value = Double(rest.dropFirst()), !name.isEmpty, (0...Self.largest).contains(value)
+        else { return nil }
         return Sample(name: name, labels: labels, value: value)
     }
 

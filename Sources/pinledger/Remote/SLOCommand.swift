@@ -14,7 +14,7 @@ struct SLOCommand: AsyncParsableCommand {
 
             The figures are those of /metrics, since each node started; with --over, only of the seconds from now on. Without an \
             address it asks --server, which needs a token that may read metrics; with addresses of --metrics-listen, all nodes \
-            together. With --exit-code the command ends with 1 if a promise is not kept.
+            together, of which one that does not answer does not serve. With --exit-code the command ends with 1 if a promise is not kept.
             """)
 
     @Argument(help: ArgumentHelp("Addresses of --metrics-listen of all nodes.", valueName: "url"))
@@ -32,13 +32,14 @@ struct SLOCommand: AsyncParsableCommand {
 
     func run() async throws {
         let places = try self.places()
-        var first: [MetricReading]?
+        var first: [MetricReading?]?
         if let over {
-            first = try await Self.read(places)
+            first = try await self.read(places)
             try await Task.sleep(for: .seconds(over))
         }
-        let last = try await Self.read(places)
-        let levels = ServiceLevels(of: last.enumerated().map { (first?[$0.offset], $0.element) })
+        let last = try await self.read(places)
+        let answered = last.enumerated().compactMap { index, last in last.map { (first: first?[index], last: $0) } }
+        let levels = ServiceLevels(of: answered, missing: last.count - answered.count)
         if self.remote.output == .table {
             self.show(levels)
         } else {
@@ -58,10 +59,16 @@ struct SLOCommand: AsyncParsableCommand {
         return self.nodes.map { ServerContext(server: $0, token: nil, trust: trust) }
     }
 
-    private static func read(_ places: [ServerContext]) async throws -> [MetricReading] {
-        var readings: [MetricReading] = []
+    /// The scrapes; nil for a node that does not answer, where several are asked.
+    private func read(_ places: [ServerContext]) async throws -> [MetricReading?] {
+        var readings: [MetricReading?] = []
         for place in places {
-            readings.append(try await APIClient.with(place) { try await Self.read($0) })
+            do {
+                readings.append(try await APIClient.with(place) { try await Self.read($0) })
+            } catch let failure as CommandFailure where places.count > 1 && failure.status == .unreachable {
+                Console.error("pinledger: \(failure.message)")
+                readings.append(nil)
+            }
         }
         return readings
     }

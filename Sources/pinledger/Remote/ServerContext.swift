@@ -185,7 +185,8 @@ struct ServerOptions: ParsableArguments {
 struct RemoteOptions: ParsableArguments {
     @OptionGroup var place: ServerOptions
 
-    @Option(name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Form of the output.", valueName: "form"))
+    @Option(
+        name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Form of the output.", valueName: "form"))
     var form: OutputForm = .table
 
     @OptionGroup var part: PartOption

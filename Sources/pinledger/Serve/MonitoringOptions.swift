@@ -15,7 +15,13 @@ struct AccessLogOptions: ParsableArguments {
             valueName: "file"))
     var accessLog: String?
 
-    func read(_ settings: Settings) -> String? { settings.text(.accessLog, self.accessLog) }
+    func read(_ settings: Settings) throws -> String? {
+        guard let path = settings.text(.accessLog, self.accessLog) else { return nil }
+        do throws(AccessLog.Unusable) { try AccessLog.check(path) } catch {
+            throw CommandFailure(error.description, advice: error.advice, status: .usage)
+        }
+        return path
+    }
 }
 
 /// Where traces of operators' requests go.
@@ -51,13 +57,24 @@ struct TraceOptions: ParsableArguments {
         let ratio = try settings.number(.traceRatio, self.traceRatio, or: 1, in: 0...1)
         let file = settings.text(.otlpHeadersFile, self.otlpHeadersFile)
         let authorities = settings.text(.otlpCAFile, self.otlpCAFile)
-        guard let base = settings.text(.otlpEndpoint, self.otlpEndpoint) else { return nil }
+        guard let base = settings.text(.otlpEndpoint, self.otlpEndpoint) else {
+            for (setting, isGiven) in [(Setting.otlpHeadersFile, file != nil), (.otlpCAFile, authorities != nil)]
+            where isGiven {
+                throw settings.failure(
+                    setting, "is of no use without a collector", advice: "Give --otlp-endpoint too, or leave it out.")
+            }
+            return nil
+        }
+        // The address may hold a password, which no error may show.
         guard let url = URL(string: base), ["http", "https"].contains(url.scheme?.lowercased()), let host = url.host,
-            url.query == nil, url.fragment == nil, url.user == nil
+            !host.isEmpty, (1...65_535).contains(url.port ?? 1), url.query == nil, url.fragment == nil, url.user == nil,
+            url.password == nil, !url.path.hasSuffix("/v1/traces")
         else {
             throw settings.failure(
-                .otlpEndpoint,
-                "must be an address such as http://localhost:4318, and is \(String(shown: base.utf8))")
+                .otlpEndpoint, "is no address of a collector",
+                advice:
+                    "Give scheme, host and port alone, such as http://localhost:4318: /v1/traces is added, and tokens belong in --otlp-headers-file."
+            )
         }
         guard url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) || file == nil else {
             throw settings.failure(

@@ -340,7 +340,7 @@ struct NodeConfiguration: Sendable {
         self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
         self.logLevel = try Self.logLevel(settings, options.logLevel)
         self.logFormat = try Self.logFormat(settings, options.logFormat)
-        self.accessLog = options.access.read(settings)
+        self.accessLog = try options.access.read(settings)
         self.traces = try options.traces.read(settings)
         self.certificate = try Self.readCertificate(
             settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
