@@ -267,11 +267,13 @@ def test_spans_are_sent_again_unless_the_collector_refuses_them(traced, collecto
 def test_no_span_holds_a_secret(traced, collector):
     made = traced.api.must("POST", "/v1/tokens", {"name": "traced", "grants": [{"role": "viewer", "apps": ["*"]}]}).json["token"]
     traced.api.must("GET", f"/v1/history?search={made[-20:]}")
+    # In place of a name, too.
+    assert traced.api.get(f"/v1/apps/{made.lower().replace('_', '-')}").status == 404 and traced.api.get(f"/v1/tokens/{made}").status == 400
     trace, span = new_trace()
     traced.api.must("GET", f"/v1/apps/{APP}", None, parent(trace, span))
     eventually(lambda: collector.of(trace), "a later trace")
     text = "".join(str(each) for each in collector.spans)
-    assert made[-20:] not in text and traced.api.token not in text and "search" not in text
+    assert made[-20:] not in text and made.lower().replace("_", "-")[-20:] not in text and traced.api.token not in text and "search" not in text
 
 
 def test_a_node_without_its_collector_serves_as_well(tmp_path):

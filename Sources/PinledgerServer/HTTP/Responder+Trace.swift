@@ -51,7 +51,8 @@ extension Responder {
         span.updateAttributes { attributes in
             attributes["http.response.status_code"] = status
             attributes["pinledger.actor"] = "\(actor.kind.rawValue):\(actor.id)"
-            if let app { attributes["pinledger.app"] = app }
+            // Someone may have sent a token in place of a name.
+            if let app, status < 400 { attributes["pinledger.app"] = app }
             if let problem { attributes["error.type"] = problem.rawValue }
         }
         // A server's span fails by the server's own mistakes alone.
