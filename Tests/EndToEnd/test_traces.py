@@ -288,3 +288,12 @@ def test_a_node_without_its_collector_serves_as_well(tmp_path):
         assert server.api.must("GET", f"/v1/apps/{APP}").status == 200
     finally:
         server.destroy()
+
+
+@pytest.mark.parametrize("content", [b"no field", b"Authorization:", b"Bad name: x", b"X: \xff", b"X: a\x00b"])
+def test_a_file_of_header_fields_that_holds_none_is_refused(traced, tmp_path, content):
+    fields = tmp_path / "fields"
+    fields.write_bytes(content)
+    fields.chmod(0o600)
+    failed = traced.cli("config", "check", "--database", "host=db", "--otlp-headers-file", str(fields), status=2)
+    assert str(fields) in failed.stderr and "Write one field a line" in failed.stderr

@@ -15,7 +15,7 @@ package struct CertificateEra: Hashable, Sendable {
         CertificateEra(from: Timestamp(microseconds: 1_868_227_200_000_000), days: 47),  // 2029-03-15
     ]
 
-    /// The one that a time belongs to; the first for every earlier time.
+    /// The era in which a certificate that begins at `time` is issued; before all of them, the first.
     static func at(_ time: Timestamp) -> CertificateEra { self.all.last { $0.from <= time } ?? self.all[0] }
 
     /// The present one and those to come.

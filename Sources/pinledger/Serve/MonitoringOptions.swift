@@ -94,7 +94,12 @@ struct TraceOptions: ParsableArguments {
         do throws(PrivateFile.Failure) { bytes = try PrivateFile.read(file, atMost: Self.headersLimit) } catch {
             throw CommandFailure(error, "the header fields for the collector", file)
         }
-        let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
+        guard let text = String(streamSafe: bytes) else {
+            throw CommandFailure(
+                "\(file) holds no header fields: it is not text",
+                advice: "Write one field a line, such as: Authorization: Bearer <token>", status: .usage)
+        }
+        let lines = text.split(whereSeparator: \.isNewline)
         return try lines.filter { !$0.allSatisfy(\.isWhitespace) }.map { line in
             let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
             guard parts.count == 2, let name = parts.first, let value = parts.last,
