@@ -120,8 +120,9 @@ let package = Package(
         .target(
             name: "Signals",
             dependencies: [
-                "Addresses", "Concurrency", "EventStore", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning",
-                "Postgres", "Probing", "Secrets",
+                "Addresses", "Concurrency", "EventStore", "Exposition", "KeyFiles", "Keys", "LogLines", "PinWire",
+                "Pinning", "Postgres", "Probing", "Secrets",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -129,8 +130,9 @@ let package = Package(
         .target(
             name: "Publishing",
             dependencies: [
-                "CBrotli", "CZlib", "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres",
-                "Secrets", "TransparencyLog",
+                "CBrotli", "CZlib", "Concurrency", "EventStore", "Exposition", "Keys", "LogLines", "PinWire", "Pinning",
+                "Postgres", "Secrets", "TransparencyLog",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
@@ -154,8 +156,10 @@ let package = Package(
         .target(
             name: "Webhooks",
             dependencies: [
-                "Concurrency", "EventStore", "Keys", "LogLines", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
-                "Traces", .product(name: "Tracing", package: "swift-distributed-tracing"),
+                "Concurrency", "EventStore", "Exposition", "Keys", "LogLines", "PinWire", "Pinning", "Postgres",
+                "Probing", "Secrets", "Traces",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

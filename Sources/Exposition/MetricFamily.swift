@@ -20,6 +20,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case requestDuration = "pinledger_request_duration_seconds"
     case preparedAnswers = "pinledger_prepared_answers"
     case clientStreams = "pinledger_client_streams"
+    case connections = "pinledger_connections"
     case spans = "pinledger_trace_spans"
     case accessLines = "pinledger_access_log_lines"
 
@@ -29,15 +30,31 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case appendedBatches = "pinledger_append_batch_commands"
     case appendDuration = "pinledger_append_duration_seconds"
     case waitingCommands = "pinledger_append_waiting_commands"
+    case followDuration = "pinledger_follow_duration_seconds"
+    case snapshotDuration = "pinledger_snapshot_duration_seconds"
     case databaseConnections = "pinledger_database_connections"
     case databaseWaiting = "pinledger_database_waiting_requests"
 
     // Documents
     case apps = "pinledger_apps"
     case documents = "pinledger_documents"
+    case signedDocuments = "pinledger_signed_documents"
     case documentsBehind = "pinledger_documents_behind"
     case expiredDocuments = "pinledger_expired_documents"
     case documentExpiry = "pinledger_next_document_expiry_timestamp_seconds"
+
+    // What servers present, and what clients hold and report
+    case probes = "pinledger_probes"
+    case endpoints = "pinledger_endpoints"
+    case certificateExpiry = "pinledger_next_certificate_expiry_timestamp_seconds"
+    case sightings = "pinledger_client_sightings"
+    case clientReports = "pinledger_client_reports"
+
+    // What goes out
+    case webhookAttempts = "pinledger_webhook_attempts"
+    case webhookDeliveries = "pinledger_webhook_open_deliveries"
+    case webhookOldest = "pinledger_webhook_oldest_delivery_timestamp_seconds"
+    case firebaseApps = "pinledger_firebase_apps"
 
     // An edge and its upstream
     case upstreamStream = "pinledger_upstream_stream"
@@ -108,6 +125,11 @@ package enum MetricFamily: String, CaseIterable, Sendable {
                 .counter, "Requests of clients that were answered from prepared bytes: 200 with a body, 304 without.",
                 labels: ["status"])
         case .clientStreams: Declaration(.gauge, "Clients that wait for new documents on a stream.")
+        case .connections:
+            Declaration(
+                .gauge,
+                "Connections that are open, by what their listener is for: everything, client, admin or metrics.",
+                labels: ["listener"])
         case .spans:
             Declaration(
                 .counter,
@@ -130,11 +152,21 @@ package enum MetricFamily: String, CaseIterable, Sendable {
                 .histogram, "Time from the beginning of a batch to its commit or failure, in seconds.",
                 bounds: Self.seconds)
         case .waitingCommands: Declaration(.gauge, "Commands that wait for the next batch.")
+        case .followDuration:
+            Declaration(
+                .histogram,
+                "Time to read a part of the ledger that other nodes recorded, and to take it in, in seconds.",
+                bounds: Self.seconds)
+        case .snapshotDuration:
+            Declaration(
+                .histogram, "Time to store a snapshot of the ledger's state, in seconds.",
+                bounds: Self.seconds + [30, 60])
         case .databaseConnections:
             Declaration(.gauge, "Connections of the pool for reading, in use or idle.", labels: ["use"])
         case .databaseWaiting: Declaration(.gauge, "Requests that wait for a connection of the pool.")
         case .apps: Declaration(.gauge, "Apps, archived ones included.")
         case .documents: Declaration(.gauge, "Documents that the node serves.")
+        case .signedDocuments: Declaration(.counter, "Documents that the node signed: new versions, and renewed ones.")
         case .documentsBehind:
             Declaration(
                 .gauge, "Apps whose document is behind the ledger; on an edge, those of which the upstream has another."
@@ -146,6 +178,51 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .withheldDocuments:
             Declaration(
                 .gauge, "Documents that an edge keeps and does not serve, because their key is not trusted now.")
+        case .probes:
+            Declaration(
+                .counter,
+                "Probes that the node made by itself or on request, by outcome: reached, failed, or unable where the node's own network is at fault.",
+                labels: ["outcome"])
+        case .endpoints:
+            Declaration(
+                .gauge,
+                "Endpoints of hosts, by what probes last saw from anywhere: reached, failing, or unprobed before the first.",
+                labels: ["state"])
+        case .certificateExpiry:
+            Declaration(
+                .gauge,
+                "When the first of the certificates ends that servers presented to probes within a day, in seconds since 1970."
+            )
+        case .sightings:
+            Declaration(
+                .counter,
+                "Requests and reports that told which document a client holds, by outcome: counted, or lost because there were too many.",
+                labels: ["outcome"])
+        case .clientReports:
+            Declaration(
+                .counter,
+                "Reports of clients about their connections, by outcome: taken, duplicate, refused, or lost after they were taken; and requests with reports that were turned_away because there were too many.",
+                labels: ["outcome"])
+        case .webhookAttempts:
+            Declaration(
+                .counter,
+                "Attempts of the node to deliver messages of webhooks, by outcome: delivered, failed to be tried again, or dead for good.",
+                labels: ["outcome"])
+        case .webhookDeliveries:
+            Declaration(
+                .gauge,
+                "Messages of webhooks that all nodes have still to deliver, by state: pending before the first attempt, or failed.",
+                labels: ["state"])
+        case .webhookOldest:
+            Declaration(
+                .gauge,
+                "When the oldest message was taken in that is still to be delivered and whose webhook is not paused, in seconds since 1970."
+            )
+        case .firebaseApps:
+            Declaration(
+                .gauge,
+                "Apps that the node pushes to Firebase projects, by state: in_step, behind, or troubled where the last push failed.",
+                labels: ["state"])
         case .upstreamStream:
             Declaration(.gauge, "1 while an edge's stream of news from its upstream stands, or else 0.")
         case .upstreamSync:

@@ -74,6 +74,9 @@ package final class PushStatus: Sendable {
         self.projects = projects
     }
 
+    /// The apps that were pushed, or should have been.
+    package var all: [AppID: Entry] { self.entries.withLock { $0 } }
+
     package func entry(of app: AppID) -> Entry? { self.entries.withLock { $0[app] } }
 
     /// Records that a project matches the ledger for an app.

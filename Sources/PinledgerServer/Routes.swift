@@ -21,7 +21,7 @@ struct Routes: Sendable {
         self.keySet = keySet
     }
 
-    init(services: Services, limits: Server.Limits = Server.Limits(), served: [ServedCount] = []) {
+    init(services: Services, limits: Server.Limits = Server.Limits(), tallies: ListenerTallies = ListenerTallies()) {
         let compat = CompatServices(services: services, answers: CompatAnswers(services: services))
         let others = LedgerAnswers(services: services, compat: compat.answers)
         self.answers = PreparedAnswers(
@@ -97,7 +97,7 @@ struct Routes: Sendable {
             + HandbookRoutes().routes
             + ReadinessRoutes(services: services, push: self.push).routes
             + OperationsRoutes(version: services.version).routes
-            + MetricsRoutes(samples: NodeMetrics(services: services, push: self.push, served: served).samples).routes
+            + MetricsRoutes(samples: NodeMetrics(services: services, push: self.push, tallies: tallies).samples).routes
     }
 
     /// The routes of one kind of listener.

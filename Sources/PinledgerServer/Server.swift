@@ -17,7 +17,7 @@ package import Traces
 package struct Server: Sendable {
     /// A listener's paths and address.
     package struct Listener: Sendable {
-        package enum Content: Sendable {
+        package enum Content: String, Sendable {
             /// Clients' and operators' paths on one socket: for development.
             case everything
             case client
@@ -138,6 +138,11 @@ package struct Server: Sendable {
     /// The listeners that were made.
     private final class Listeners: Sendable {
         let places = Mutex<[(listener: Listener, places: ConnectionPlaces)]>([])
+
+        /// What ``ListenerTallies`` says of the connections.
+        @Sendable func connections() -> [(listener: Listener.Content, count: Int)] {
+            self.places.withLock { places in places.map { ($0.listener.content, $0.places.count) } }
+        }
     }
 
     /// Connections that are about to be closed.
@@ -150,8 +155,8 @@ package struct Server: Sendable {
     ) {
         var node = Node(services)
         (node.accessLog, node.tracer) = (accessLog, tracer)
-        self.init(node: node, limits, certificate) { served in
-            Routes(services: services, limits: limits, served: served)
+        self.init(node: node, limits, certificate) { tallies in
+            Routes(services: services, limits: limits, tallies: tallies)
         }
     }
 
@@ -162,18 +167,18 @@ package struct Server: Sendable {
     ) {
         var node = Node(edge)
         node.accessLog = accessLog
-        self.init(node: node, limits, certificate) { served in
-            Routes(edge: edge, limits: limits, served: served)
+        self.init(node: node, limits, certificate) { tallies in
+            Routes(edge: edge, limits: limits, tallies: tallies)
         }
     }
 
     private init(
-        node: Node, _ limits: Limits, _ certificate: ServerCertificate?, _ routes: ([ServedCount]) -> Routes
+        node: Node, _ limits: Limits, _ certificate: ServerCertificate?, _ routes: (ListenerTallies) -> Routes
     ) {
         self.node = node
         self.group = MultiThreadedEventLoopGroup.singleton
         self.served = self.group.makeIterator().map { _ in ServedCount() }
-        self.routes = routes(self.served)
+        self.routes = routes(ListenerTallies(served: self.served, connections: self.listeners.connections))
         self.limits = limits
         self.certificate = certificate
         self.log = LimitedLog(logger: node.logger)

@@ -69,6 +69,7 @@ package actor WebhookSender {
             group.addTask { for await _ in ledger.positions() { wake.yield() } }
             // For what is to be tried again, and for leases of nodes that died.
             group.addTask { await PeriodicWorker(every: .seconds(1)).run { wake.yield() } }
+            group.addTask { await PeriodicWorker(every: .seconds(15)).run { await self.measure() } }
             for await _ in self.wakeUps.stream {
                 for attempt in await self.next() {
                     group.addTask {
@@ -79,6 +80,13 @@ package actor WebhookSender {
             }
             group.cancelAll()
         }
+    }
+
+    /// Counts what is still to be delivered. What it has counted stays while the database does not answer.
+    private func measure() async {
+        guard self.ledger.fault == nil else { return }
+        let active = self.ledger.view.state.webhooks.hooks.values.filter { !$0.isPaused }.map(\.id)
+        try? await self.tools.measure(active)
     }
 
     // MARK: What is to be done
@@ -200,6 +208,7 @@ package actor WebhookSender {
         )
         // Not cancelled with the rest: a message that the receiver has need not be sent again.
         let since = await finish(within: .seconds(1)) { await self.settle(lease, verdict) }
+        self.tools.count(verdict)
         switch verdict {
         case .delivered, .released: break
         case .failed(_, _, let error, let isGone):

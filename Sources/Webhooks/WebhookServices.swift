@@ -1,9 +1,12 @@
 import Concurrency
+package import CoreMetrics
+import Exposition
 import Keys
 package import PinWire
 package import Pinning
 package import Postgres
 package import Secrets
+import Synchronization
 package import Traces
 import Tracing
 
@@ -14,17 +17,50 @@ package struct WebhookServices: Sendable {
     /// Nil on a node that sends nothing.
     package let client: OutgoingClient?
     private let tracer: NodeTracer
+    private let delivered: Counter
+    private let failed: Counter
+    private let dead: Counter
+    private let measured = MeasuredQueue()
     /// Each test holds a connection of the API for as long as the receiver takes.
     private let tests = ConcurrencyLimiter<Never>(limit: 4)
 
     package init(
         pool: PostgresPool, secrets: WebhookSecrets? = nil, client: OutgoingClient? = nil,
-        tracer: NodeTracer = NodeTracer()
+        tracer: NodeTracer = NodeTracer(), metrics: any MetricsFactory = NOOPMetricsHandler.instance
     ) {
+        func counter(_ outcome: DeliveryState) -> Counter {
+            Counter(
+                label: MetricFamily.webhookAttempts.rawValue, dimensions: [("outcome", outcome.rawValue)],
+                factory: metrics)
+        }
+        (self.delivered, self.failed, self.dead) = (counter(.delivered), counter(.failed), counter(.dead))
         self.tracer = tracer
         self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKey: nil)
         self.store = WebhookStore(pool: pool)
         self.client = client
+    }
+
+    /// What all nodes had still to deliver when this one looked last; nil where it has not looked.
+    package var queue: WebhookQueue? { self.measured.value.withLock { $0 } }
+
+    /// Counts what is still to be delivered, for ``queue``.
+    func measure(_ active: [String]) async throws {
+        let queue = try await self.store.queue(active: active)
+        self.measured.value.withLock { $0 = queue }
+    }
+
+    /// Counts what became of an attempt.
+    func count(_ verdict: DeliveryVerdict) {
+        switch verdict {
+        case .delivered: self.delivered.increment()
+        case .failed: self.failed.increment()
+        case .dead: self.dead.increment()
+        case .released: break
+        }
+    }
+
+    private final class MeasuredQueue: Sendable {
+        let value = Mutex<WebhookQueue?>(nil)
     }
 
     /// Signs a message and sends it.

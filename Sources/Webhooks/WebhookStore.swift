@@ -14,6 +14,16 @@ package enum DeliveryState: String, CaseIterable, Sendable, Hashable {
     case dead
 }
 
+/// What is still to be delivered, of all webhooks and by all nodes.
+package struct WebhookQueue: Hashable, Sendable {
+    /// Not tried yet.
+    package var pending: Int64
+    /// Tried, and to be tried again.
+    package var failed: Int64
+    /// When the oldest was taken in whose webhook is not paused; nil where there is none.
+    package var oldest: Timestamp?
+}
+
 /// The feeds and deliveries of webhooks in the database, which all nodes share.
 package struct WebhookStore: Sendable {
     private let pool: PostgresPool
@@ -128,6 +138,23 @@ package struct WebhookStore: Sendable {
     }
 
     // MARK: Looking and asking again
+
+    /// What is still to be delivered of all webhooks.
+    ///
+    /// - Parameter active: The webhooks whose oldest delivery counts.
+    func queue(active: [String]) async throws -> WebhookQueue {
+        let row = try await self.pool.read(
+            """
+            SELECT count(*) FILTER (WHERE state = 'pending'), count(*) FILTER (WHERE state = 'failed'),
+                   min(created_at) FILTER (WHERE webhook = ANY ($1))
+            FROM pinledger.webhook_delivery WHERE state IN ('pending', 'failed')
+            """,
+            [.textArray(active)]
+        ).only
+        return WebhookQueue(
+            pending: try row.int64(0), failed: try row.int64(1),
+            oldest: try row.optionalTimestamp(2).map { Timestamp(microseconds: $0) })
+    }
 
     /// Which deliveries a list shows.
     package struct Page: Sendable {

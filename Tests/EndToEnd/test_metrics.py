@@ -7,6 +7,8 @@ import pytest
 from pinledger import API, Server, eventually, free_port, from_now
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as prometheus
+from receiver import Receiver
+from tls_server import Key, TLSServer
 
 APP = "com.example.metrics"
 OPENMETRICS = {"Accept": "application/openmetrics-text; version=1.0.0"}
@@ -172,3 +174,51 @@ def test_service_levels_that_are_not_kept_end_the_command_with_an_error(metered)
 def test_another_program_is_not_taken_for_a_node(metered):
     failed = metered.cli("slo", "http://127.0.0.1:9", status=8)
     assert "127.0.0.1:9" in failed.stderr
+
+
+def test_probes_reports_and_deliveries_are_counted(tmp_path):
+    host, port = "api.example.com", free_port()
+    more = ["--allow-private-range", "127.0.0.0/8", "--allow-http-webhooks", "--resolve", f"{host}=127.0.0.1"]
+    server = Server(more=more)
+    server.environment["PINLEDGER_METRICS_LISTEN"] = f"127.0.0.1:{port}"
+    key = Key(tmp_path, "served", host, days=40)
+    tls = TLSServer(key)
+    try:
+        server.start()
+        server.monitoring, api = API(port, None), server.api
+        api.make_app(APP, host)
+        endpoints = f"{host}:{tls.port}", f"{host}:{free_port()}"
+        api.must("PATCH", f"/v1/apps/{APP}/hosts/{host}", {"endpoints": list(endpoints)})
+        assert [sample(server, "pinledger_endpoints", state=each) for each in ("unprobed", "reached", "failing")] == [2, 0, 0]
+        assert sample(server, "pinledger_next_certificate_expiry_timestamp_seconds") is None
+        for endpoint in endpoints:
+            api.must("POST", "/v1/probes", {"endpoint": endpoint})
+        assert [sample(server, "pinledger_endpoints", state=each) for each in ("unprobed", "reached", "failing")] == [0, 1, 1]
+        assert [sample(server, "pinledger_probes_total", outcome=each) for each in ("reached", "failed", "unable")] == [1, 1, 0]
+        left = sample(server, "pinledger_next_certificate_expiry_timestamp_seconds") - time.time()
+        assert 39 * 86400 < left <= 40 * 86400
+
+        eventually(lambda: API(api.port, None).document(APP).status == 200, "the document")
+        before = sample(server, "pinledger_client_sightings_total", outcome="counted")
+        for _ in range(5):
+            assert API(api.port, None).document(APP).status == 200
+        eventually(lambda: sample(server, "pinledger_client_sightings_total", outcome="counted") >= before + 5, "the clients")
+        report = {"outcomes": [{"host": host, "outcome": "success", "install": "AAAAAAAAAAAAAAAAAAAAAA"}]}
+        taken = API(api.port, None).post(f"/client/v1/apps/{APP}/reports", report)
+        assert taken.status == 202, taken
+        figures = {name: sample(server, "pinledger_client_reports_total", outcome=name) for name in ("taken", "duplicate", "refused")}
+        assert figures == {name: taken.json[name] for name in figures} and sum(figures.values()) == 1
+
+        with Receiver() as receiver:
+            api.must("POST", "/v1/webhooks", {"url": receiver.url})
+            api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Counted"})
+            eventually(lambda: (sample(server, "pinledger_webhook_attempts_total", outcome="delivered") or 0) >= 1, "a delivery")
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Waiting"})
+        eventually(lambda: sample(server, "pinledger_webhook_attempts_total", outcome="failed") >= 1, "an attempt that fails")
+        eventually(lambda: sample(server, "pinledger_webhook_open_deliveries", state="failed"), "the look at the deliveries")
+        assert time.time() - sample(server, "pinledger_webhook_oldest_delivery_timestamp_seconds") < 300
+        assert sample(server, "pinledger_signed_documents_total") >= 3
+        assert sample(server, "pinledger_connections", listener="everything") >= 0
+    finally:
+        tls.close()
+        server.destroy()

@@ -14,10 +14,11 @@ import handbook
 import pytest
 import yaml
 from pinledger import API, Server, eventually, free_port, from_now
+from tls_server import Key, TLSServer
 
 DEPLOY = handbook.ROOT / "deploy"
 RULES, UNIT, DASHBOARD = DEPLOY / "prometheus/pinledger.rules.yml", DEPLOY / "prometheus/pinledger.test.yml", DEPLOY / "grafana/pinledger.json"
-APP = "com.example.monitoring"
+APP, HOST = "com.example.monitoring", "api.example.com"
 ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 PANELS = [panel for panel in json.loads(DASHBOARD.read_text())["panels"] if panel["type"] != "row"]
 QUERIES = [(f"{panel['title']} {target['refId']}", target["expr"]) for panel in PANELS for target in panel["targets"]]
@@ -46,7 +47,8 @@ def promtool(programs: Path, *arguments) -> subprocess.CompletedProcess:
 def monitored(programs, tmp_path_factory):
     """A node, and a Prometheus that scrapes it."""
     port, own = free_port(), free_port()
-    server = Server()
+    more = ["--allow-private-range", "127.0.0.0/8", "--allow-http-webhooks", "--resolve", f"{HOST}=127.0.0.1"]
+    server = Server(more=more)
     server.environment["PINLEDGER_METRICS_LISTEN"] = f"127.0.0.1:{port}"
     home = tmp_path_factory.mktemp("scraping")
     shutil.copy(RULES, home)
@@ -54,10 +56,17 @@ def monitored(programs, tmp_path_factory):
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [RULES.name],
         "scrape_configs": [{"job_name": "pinledger", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}],
     }))  # fmt: skip
-    prometheus = None
+    prometheus = tls = None
     try:
         server.start()
-        server.api.make_app(APP, "api.example.com")
+        served, spare = Key(home, "served", HOST), Key(home, "spare", HOST)
+        tls = TLSServer(served)
+        server.cli("app", "create", APP)
+        server.cli("host", "add", APP, HOST, "--primary", str(served.certificate), "--backup", str(spare.request))
+        # Nothing listens there: its messages wait.
+        server.api.must("POST", "/v1/webhooks", {"url": f"http://127.0.0.1:{free_port()}/"})
+        server.api.must("PATCH", f"/v1/apps/{APP}/hosts/{HOST}", {"endpoints": [f"{HOST}:{tls.port}"]})
+        server.cli("probe", f"{HOST}:{tls.port}")
         with (home / "log").open("wb") as log:
             prometheus = subprocess.Popen(
                 [programs / "prometheus", f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data",
@@ -78,6 +87,8 @@ def monitored(programs, tmp_path_factory):
         if prometheus:
             prometheus.kill()
             prometheus.wait()
+        if tls:
+            tls.close()
         server.destroy()
 
 
@@ -128,6 +139,8 @@ def test_every_alert_has_a_section_in_the_handbook():
 
 
 def test_every_query_is_about_metrics_and_labels_that_a_node_shows(monitored):
+    # Nodes look at the deliveries every 15 seconds.
+    eventually(lambda: value(monitored, "pinledger_webhook_oldest_delivery_timestamp_seconds"), "the first look")
     shown: dict[str, set[str]] = {}
     for series in monitored.prometheus.get('/api/v1/series?match[]={job="pinledger"}').json["data"]:
         shown.setdefault(series["__name__"], set()).update(series)

@@ -1,6 +1,9 @@
 import Concurrency
+package import CoreMetrics
+import Exposition
 import LogLines
 package import Logging
+import Metrics
 import Pinning
 package import Postgres
 
@@ -30,12 +33,14 @@ package struct Housekeeping: Sendable {
     private let cadence: Cadence
     private let telemetryDays: Int
     private let logger: Logger
+    private let snapshotDuration: CoreMetrics.Timer
 
     /// - Parameter telemetryDays: How many days clients' reports are kept.
     package init(
         ledger: Ledger, pool: PostgresPool, snapshotKey: SnapshotKey? = nil, cadence: Cadence = Cadence(),
-        telemetryDays: Int = 14, logger: Logger
+        telemetryDays: Int = 14, logger: Logger, metrics: any MetricsFactory = NOOPMetricsHandler.instance
     ) {
+        self.snapshotDuration = Timer(label: MetricFamily.snapshotDuration.rawValue, factory: metrics)
         self.telemetryDays = telemetryDays
         self.ledger = ledger
         self.pool = pool
@@ -104,6 +109,8 @@ package struct Housekeeping: Sendable {
         guard self.ledger.fault == nil, self.ledger.refusal != .noKey, view.head.position >= self.cadence.fewEvents
         else { return }
         guard self.cadence.isDue(at: view.head.position, newest: try await self.snapshots.newest()) else { return }
+        let begun = ContinuousClock.now
         try await self.snapshots.store(view)
+        self.snapshotDuration.record(duration: ContinuousClock.now - begun)
     }
 }

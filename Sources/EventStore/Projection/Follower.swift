@@ -1,5 +1,8 @@
+package import CoreMetrics
+import Exposition
 import LogLines
 package import Logging
+import Metrics
 import PinWire
 import Pinning
 package import Postgres
@@ -18,6 +21,7 @@ package struct Follower: Sendable {
     private let bulk: BulkReader
     private let listener: PostgresListener
     private let logger: Logger
+    private let duration: CoreMetrics.Timer
     /// The number of entries read in one statement.
     private let pageSize: Int
     /// The number of entries from which they are read by COPY.
@@ -29,7 +33,7 @@ package struct Follower: Sendable {
 
     package init(
         ledger: Ledger, pool: PostgresPool, bundles: BundleDirectory? = nil, listener: PostgresListener, logger: Logger,
-        pageSize: Int = 2000, bulkSize: Int64 = 8000
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance, pageSize: Int = 2000, bulkSize: Int64 = 8000
     ) {
         self.ledger = ledger
         self.reader = LedgerReader(pool: pool, bundles: bundles)
@@ -37,6 +41,7 @@ package struct Follower: Sendable {
             configuration: pool.configuration, knownLevel: ledger.knownLevel, bundles: bundles)
         self.listener = listener
         self.logger = logger
+        self.duration = Timer(label: MetricFamily.followDuration.rawValue, factory: metrics)
         self.pageSize = pageSize
         self.bulkSize = bulkSize
         let configuration = pool.configuration
@@ -180,7 +185,9 @@ package struct Follower: Sendable {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
             self.ledger.noteRead(base.head.position, of: head.position)
+            let begun = ContinuousClock.now
             let (view, grown, fault) = try await self.fold(base, to: head)
+            self.duration.record(duration: ContinuousClock.now - begun)
             let isTaken = self.ledger.advance(
                 from: base.head, to: view, changing: grown, isLocal: false, halting: fault)
             if let fault, isTaken { throw fault }

@@ -165,6 +165,11 @@ final class ConnectionPlaces: Sendable {
         return trials.filter { counts[$0.value.network] == most }.min { $0.value.number < $1.value.number }?.key
     }
 
+    /// How many connections have a place, those on trial included.
+    var count: Int {
+        self.state.withLock { $0.taken.count + $0.trials.count + $0.operators.count }
+    }
+
     // MARK: Trials
 
     /// Whether any connection is on trial.

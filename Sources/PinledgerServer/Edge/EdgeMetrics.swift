@@ -7,14 +7,13 @@ import Publishing
 struct EdgeMetrics: Sendable {
     let services: EdgeServices
     let push: DocumentPush
-    /// How many requests each event loop has answered from prepared bytes.
-    let served: [ServedCount]
+    let tallies: ListenerTallies
 
     @Sendable func samples() -> MetricSamples {
         var samples = MetricSamples()
         samples.add(.build, 1, self.services.version)
         samples.addProcess(startedAt: self.services.startedAt)
-        samples.addAnswers(self.served, streams: self.push.count)
+        samples.addAnswers(self.tallies, streams: self.push.count)
         samples.addDocuments(self.services.table, at: self.services.clock())
         samples.add(.withheldDocuments, self.services.documents.withheld.count)
         let status = self.services.status

@@ -7,7 +7,7 @@ import Signals
 
 extension Routes {
     /// The operations of an edge: those of clients that need neither the ledger nor a key, and those of monitoring systems.
-    init(edge: EdgeServices, limits: Server.Limits, served: [ServedCount]) {
+    init(edge: EdgeServices, limits: Server.Limits, tallies: ListenerTallies) {
         let keySet = EdgeKeySet(keys: edge.documents.keys)
         let answers = PreparedAnswers(
             documents: edge.table, intake: nil, maxAge: edge.documentMaxAge, others: keySet.answer)
@@ -24,7 +24,7 @@ extension Routes {
             problem.headers[.cacheControl] = "public, max-age=5"
             return problem
         }
-        let metrics = EdgeMetrics(services: edge, push: push, served: served)
+        let metrics = EdgeMetrics(services: edge, push: push, tallies: tallies)
         self.init(
             all: ClientRoutes(answers: answers, intake: nil, missing: missing, keySet: { keySet.current }).routes
                 + StreamRoutes(push: push, missing: missing).routes

@@ -9,8 +9,7 @@ import Publishing
 struct NodeMetrics: Sendable {
     let services: Services
     let push: DocumentPush
-    /// How many requests each event loop has answered from prepared bytes.
-    let served: [ServedCount]
+    let tallies: ListenerTallies
 
     /// All of them. Memory only, but for what the system says of the process; its cost is linear in the apps.
     @Sendable func samples() -> MetricSamples {
@@ -20,6 +19,8 @@ struct NodeMetrics: Sendable {
         self.addNode(to: &samples)
         self.addLedger(to: &samples)
         self.addState(to: &samples)
+        self.addSignals(to: &samples)
+        self.addOutgoing(to: &samples)
         self.services.metrics.collect(into: &samples)
         return samples
     }
@@ -30,7 +31,7 @@ struct NodeMetrics: Sendable {
             samples.add(.nodeState, readiness.stateName == state ? 1 : 0, state)
         }
         for use in Readiness.Use.allCases { samples.add(.nodeUse, readiness.allows(use) ? 1 : 0, use.rawValue) }
-        samples.addAnswers(self.served, streams: self.push.count)
+        samples.addAnswers(self.tallies, streams: self.push.count)
     }
 
     private func addLedger(to samples: inout MetricSamples) {
@@ -96,9 +97,14 @@ extension MetricSamples {
     }
 
     /// What was answered without the router, and to whom documents are sent as they change.
-    mutating func addAnswers(_ served: [ServedCount], streams: Int) {
-        self.add(.preparedAnswers, served.reduce(0) { $0 + $1.ok }, "200")
-        self.add(.preparedAnswers, served.reduce(0) { $0 + $1.unmodified }, "304")
+    mutating func addAnswers(_ tallies: ListenerTallies, streams: Int) {
+        self.add(.preparedAnswers, tallies.served.reduce(0) { $0 + $1.ok }, "200")
+        self.add(.preparedAnswers, tallies.served.reduce(0) { $0 + $1.unmodified }, "304")
         self.add(.clientStreams, streams)
+        // Two listeners may be for the same.
+        let connections = Dictionary(grouping: tallies.connections(), by: \.listener)
+        for (listener, counts) in connections.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            self.add(.connections, counts.reduce(0) { $0 + $1.count }, listener.rawValue)
+        }
     }
 }

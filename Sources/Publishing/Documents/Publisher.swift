@@ -1,5 +1,7 @@
 import Concurrency
+package import CoreMetrics
 package import EventStore
+import Exposition
 import Keys
 import LogLines
 package import Logging
@@ -47,6 +49,7 @@ package actor Publisher {
     private let schedule: Schedule
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
+    private let signed: Counter
     package nonisolated let table: DocumentTable
     /// What it signs while the ledger is to record documents.
     package nonisolated let unrecorded = UnrecordedPublications()
@@ -64,8 +67,10 @@ package actor Publisher {
 
     package init(
         ledger: Ledger, keys: SigningKeys, pool: PostgresPool, listener: PostgresListener, schedule: Schedule,
-        table: DocumentTable, logger: Logger, clock: @escaping @Sendable () -> Timestamp
+        table: DocumentTable, logger: Logger, metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        clock: @escaping @Sendable () -> Timestamp
     ) {
+        self.signed = Counter(label: MetricFamily.signedDocuments.rawValue, factory: metrics)
         self.ledger = ledger
         self.keys = keys
         self.store = DocumentStore(pool: pool)
@@ -332,6 +337,7 @@ package actor Publisher {
                 guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
                 let published = document.published
                 self.table.put([published])
+                self.signed.increment()
                 if view.state.log.recordsDocuments {
                     self.unrecorded.add(published.publication, of: app)
                 }

@@ -1,4 +1,6 @@
 import Concurrency
+package import CoreMetrics
+import Exposition
 package import Keys
 import LogLines
 package import Logging
@@ -21,6 +23,8 @@ package actor AdoptionRecorder {
     private let logger: Logger
     private let clock: @Sendable () -> Timestamp
     private let currentVersion: @Sendable (AppID) -> Int64?
+    private let counted: Counter
+    private let uncounted: Counter
     /// Where seen clients are counted.
     package nonisolated let intake: AdoptionIntake
     private nonisolated let factsCache: AdoptionFactsCache
@@ -47,12 +51,17 @@ package actor AdoptionRecorder {
     ///   - currentVersion: The version of an app's document; nil where there is none.
     package init(
         store: AdoptionStore, salts: DailySalts?, windowSeconds: Int64, logger: Logger,
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
         clock: @escaping @Sendable () -> Timestamp, currentVersion: @escaping @Sendable (AppID) -> Int64?
     ) {
         self.store = store
         self.logger = logger
         self.clock = clock
         self.currentVersion = currentVersion
+        func counter(_ outcome: String) -> Counter {
+            Counter(label: MetricFamily.sightings.rawValue, dimensions: [("outcome", outcome)], factory: metrics)
+        }
+        (self.counted, self.uncounted) = (counter("counted"), counter("lost"))
         self.intake = AdoptionIntake(salts: salts, clock: clock)
         self.factsCache = AdoptionFactsCache(windowSeconds: windowSeconds)
     }
@@ -119,6 +128,7 @@ package actor AdoptionRecorder {
         let now = self.clock()
         let (seen, lost) = self.intake.empty(into: &self.tally, at: now)
         self.watch.add(seen, at: now)
+        self.counted.increment(by: seen.values.reduce(0, +))
         self.lost += lost
     }
 
@@ -153,6 +163,7 @@ package actor AdoptionRecorder {
         self.lost += self.tally.takeDropped()
         if self.lost > 0 {
             self.logger.log(.clientsLost, ["uncounted": "\(self.lost)"])
+            self.uncounted.increment(by: self.lost)
             self.lost = 0
         }
     }

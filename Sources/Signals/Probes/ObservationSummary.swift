@@ -42,6 +42,13 @@ package final class ObservationSummary: Sendable {
         self.pages.withLock { $0[endpoint]?.facts }
     }
 
+    /// What is known of these endpoints, in numbers. Its cost is linear in them.
+    func overview(of endpoints: some Sequence<Endpoint>, at now: Timestamp) -> ProbeOverview {
+        self.pages.withLock { pages in
+            endpoints.reduce(into: ProbeOverview()) { $0.add(pages[$1]?.facts, at: now) }
+        }
+    }
+
     /// The newest probes of an endpoint, one from each place, as they were recorded: in order of the places' names.
     package func outcomes(of endpoint: Endpoint) -> [JSON] {
         self.pages.withLock { pages in

@@ -1,5 +1,7 @@
 import Concurrency
+package import CoreMetrics
 package import EventStore
+import Exposition
 import LogLines
 package import Logging
 package import PinWire
@@ -27,6 +29,9 @@ package final class ProbeScheduler: Sendable {
     private let records: Bool
     private let clock: @Sendable () -> Timestamp
     private let logger: Logger
+    private let reached: Counter
+    private let failed: Counter
+    private let unable: Counter
     /// How often it reads other nodes' results.
     private let readingInterval: Duration
     /// The time up to which all records have been read; nil until all of them were read once.
@@ -42,7 +47,8 @@ package final class ProbeScheduler: Sendable {
     ///   - records: Whether it may write to the database.
     package init(
         summary: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
-        isScheduled: Bool, records: Bool, logger: Logger, readingInterval: Duration = .seconds(5),
+        isScheduled: Bool, records: Bool, logger: Logger, metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        readingInterval: Duration = .seconds(5),
         clock: @escaping @Sendable () -> Timestamp, probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
     ) {
         self.summary = summary
@@ -54,6 +60,10 @@ package final class ProbeScheduler: Sendable {
         self.isScheduled = isScheduled
         self.records = records
         self.logger = logger
+        func counter(_ outcome: String) -> Counter {
+            Counter(label: MetricFamily.probes.rawValue, dimensions: [("outcome", outcome)], factory: metrics)
+        }
+        (self.reached, self.failed, self.unable) = (counter("reached"), counter("failed"), counter("unable"))
         self.readingInterval = readingInterval
         self.clock = clock
     }
@@ -66,9 +76,20 @@ package final class ProbeScheduler: Sendable {
     package func probe(_ endpoint: Endpoint) async -> Observation {
         let report = await self.look(endpoint.target)
         let observation = Observation(report, of: endpoint, from: self.vantage, at: self.clock())
+        self.count(observation)
         guard self.watched()[endpoint] != nil else { return observation }
         await self.keep(observation)
         return observation
+    }
+
+    private func count(_ observation: Observation) {
+        let counter = observation.isEvidence ? self.failed : self.unable
+        (observation.chains.isEmpty ? counter : self.reached).increment()
+    }
+
+    /// The endpoints of all hosts and what is known of them, in numbers.
+    package func overview(at now: Timestamp) -> ProbeOverview {
+        self.summary.overview(of: self.watched().keys, at: now)
     }
 
     /// Probes due endpoints, and reads other nodes' results; until cancelled.

@@ -115,7 +115,8 @@ struct Node {
         if let writer {
             let housekeeping = Housekeeping(
                 ledger: ledger, pool: pool, snapshotKey: try self.snapshotKey,
-                telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger)
+                telemetryDays: self.configuration.telemetry.retentionDays, logger: self.logger,
+                metrics: services.metrics)
             let commands = SystemCommands(ledger: ledger, writer: writer, logger: self.logger)
             let warningInterval = Duration.seconds(min(60, self.configuration.probing.interval))
             let workers: [@Sendable () async -> Void] = [
@@ -225,7 +226,7 @@ struct Node {
     /// Takes over the settings that a running node can.
     func apply(_ settings: SettingsRenewal.Reloaded, to server: Server) {
         self.logLevel.set(settings.logLevel)
-        self.trustedProxies.set(settings.telemetry.trustedProxies)
+        self.trustedProxies.set(settings.trustedProxies)
         server.apply(settings.limits)
     }
 
@@ -289,8 +290,11 @@ struct Node {
         let listener = PostgresListener(
             configuration: database, channels: [Follower.channel, Publisher.channel]
         )
+        let metrics = MetricRegistry()
+        let tracer = self.tracer(metrics)
         let follower = Follower(
-            ledger: ledger, pool: pool, bundles: self.configuration.bundles, listener: listener, logger: self.logger)
+            ledger: ledger, pool: pool, bundles: self.configuration.bundles, listener: listener, logger: self.logger,
+            metrics: metrics)
         let table = DocumentTable()
         let keys = SigningKeys(
             pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
@@ -298,13 +302,12 @@ struct Node {
         let publisher = Publisher(
             ledger: ledger, keys: keys, pool: pool, listener: listener,
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
-            logger: self.logger, clock: now
+            logger: self.logger, metrics: metrics, clock: now
         )
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
-            self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, clock: now)
-        let metrics = MetricRegistry()
-        let tracer = self.tracer(metrics)
+            self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, metrics: metrics,
+            clock: now)
         let writer =
             self.configuration.isReadOnly
             ? nil
@@ -330,7 +333,7 @@ struct Node {
                     pool: pool,
                     keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
                 trustedProxies: self.trustedProxies),
-            webhooks: self.webhookTools(pool, tracer),
+            webhooks: self.webhookTools(pool, tracer, metrics),
             firebase: PushStatus(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
             logger: self.logger,
             documentMaxAge: self.configuration.documentMaxAge,
@@ -346,11 +349,13 @@ struct Node {
     }
 
     /// The service that signs and sends webhooks, where this node may.
-    private func webhookTools(_ pool: PostgresPool, _ tracer: NodeTracer) -> WebhookServices {
+    private func webhookTools(
+        _ pool: PostgresPool, _ tracer: NodeTracer, _ metrics: MetricRegistry
+    ) -> WebhookServices {
         let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         return WebhookServices(
             pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key),
-            client: key.map { _ in self.makeOutgoingClient() }, tracer: tracer)
+            client: key.map { _ in self.makeOutgoingClient() }, tracer: tracer, metrics: metrics)
     }
 
     /// A client for the addresses that operators give, as the options allow. Its user closes it.

@@ -1,4 +1,5 @@
 import EventStore
+import Exposition
 import Keys
 import Logging
 import PinWire
@@ -22,14 +23,14 @@ struct NodeFactSources: Sendable {
     /// Reads earlier records. ``close()`` MUST be called at the end.
     init(
         _ configuration: NodeConfiguration, pool: PostgresPool, ledger: Ledger, documents: DocumentTable,
-        logger: Logger, clock: @escaping @Sendable () -> Timestamp
+        logger: Logger, metrics: MetricRegistry, clock: @escaping @Sendable () -> Timestamp
     ) async throws {
         let observations = ObservationSummary()
         // A node without the key has no salts: it counts requests and no installs, and counts all networks as one.
         let key = configuration.keyEncryptionKey
         let adoption = AdoptionRecorder(
             store: AdoptionStore(pool: pool), salts: key.map { DailySalts($0, for: "installs") },
-            windowSeconds: configuration.documentLifetime, logger: logger,
+            windowSeconds: configuration.documentLifetime, logger: logger, metrics: metrics,
             clock: clock, currentVersion: { documents[$0]?.version }
         )
         let thread = ThreadExecutor()
@@ -61,7 +62,8 @@ struct NodeFactSources: Sendable {
         self.probeScheduler = ProbeScheduler(
             summary: observations, store: ObservationStore(pool: pool), ledger: ledger, vantage: probing.place,
             schedule: ProbeSchedule(interval: probing.interval), isScheduled: probing.vantage != nil,
-            records: !configuration.isReadOnly, logger: logger, clock: clock, probe: { await prober.probe($0) }
+            records: !configuration.isReadOnly, logger: logger, metrics: metrics, clock: clock,
+            probe: { await prober.probe($0) }
         )
         await self.probeScheduler.load()
     }
