@@ -94,6 +94,10 @@ static const unsigned char changes[] = {
 #embed "pages/changes.md"
 };
 
+static const unsigned char command_line[] = {
+#embed "pages/command-line.md"
+};
+
 static const unsigned char configuration[] = {
 #embed "pages/configuration.md"
 };
@@ -169,6 +173,7 @@ static const struct handbook_text pages[] = {
     {"access", access, sizeof access},
     {"sign-in", sign_in, sizeof sign_in},
     {"changes", changes, sizeof changes},
+    {"command-line", command_line, sizeof command_line},
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
     {"recovery", recovery, sizeof recovery},

@@ -20,7 +20,7 @@ enum Console {
         }
         for value in values {
             // As a table: a text as it is, without what could move the cursor.
-            if output.kind == .table, case .string(let text) = value {
+            if output.kind != .json, output.kind != .yaml, case .string(let text) = value {
                 Self.line(text)
             } else {
                 Self.print(value, output.kind)

@@ -9,9 +9,12 @@ struct Main {
         // A peer or reader that goes away is an error of the write, not the end of a server.
         signal(SIGPIPE, SIG_IGN)
         do {
-            var command = try Pinledger.parseAsRoot(KeyIDArgument.marking(Array(CommandLine.arguments.dropFirst())))
+            var command = try await Pinledger.asyncParseAsRoot(
+                KeyIDArgument.marking(Array(CommandLine.arguments.dropFirst())))
             if type(of: command) is any HoldsKeys.Type { ProcessProtection.apply() }
             VisibleSecrets.warn()
+            let pager = Pager(for: command)
+            defer { pager?.end() }
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -23,6 +26,13 @@ struct Main {
             if code == .success {
                 Console.print(text)
                 exit(0)
+            }
+            if code == .validationFailure,
+                let suggestion = CommandSuggestion(Array(CommandLine.arguments.dropFirst()), of: Pinledger.self)
+            {
+                Console.error("pinledger: \(suggestion.message)")
+                Console.error("  \(suggestion.advice)")
+                exit(ExitStatus.usage.rawValue)
             }
             if !text.isEmpty { Console.error(text) }
             exit(code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)

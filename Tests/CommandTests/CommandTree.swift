@@ -53,9 +53,12 @@ struct CommandTree: Decodable, Sendable, CustomStringConvertible {
     }()
 
     /// The command that words name, read by its own parser: the whole program's would be made for each of them.
-    static func parse(_ words: some Collection<String>) throws -> any ParsableCommand {
+    static func parse(_ words: some Collection<String>) async throws -> any ParsableCommand {
         let (command, rest) = self.command(Pinledger.self, Array(words)[...])
-        return try command.parseAsRoot(Array(rest))
+        guard let command = command as? any AsyncParsableCommand.Type else {
+            return try command.parseAsRoot(Array(rest))
+        }
+        return try await command.asyncParseAsRoot(Array(rest))
     }
 
     /// The command that the first words name, and the words after them.

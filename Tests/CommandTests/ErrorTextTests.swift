@@ -117,9 +117,11 @@ import Webhooks
         #expect(text.contains("00aa") && text.contains("11bb"))
     }
 
-    @Test func `an error in usage keeps the parser's help and exit codes`() {
-        #expect(throws: (any Error).self) { try Pinledger.parseAsRoot(["app", "frobnicate"]) }
-        do { _ = try Pinledger.parseAsRoot(["app", "frobnicate"]) } catch { #expect(ErrorText.isOfArguments(error)) }
-        do { _ = try Pinledger.parseAsRoot(["--help"]) } catch { #expect(ErrorText.isOfArguments(error)) }
+    @Test func `an error in usage keeps the parser's help and exit codes`() async {
+        await #expect(throws: (any Error).self) { try await Pinledger.asyncParseAsRoot(["app", "frobnicate"]) }
+        do { _ = try await Pinledger.asyncParseAsRoot(["app", "frobnicate"]) } catch {
+            #expect(ErrorText.isOfArguments(error))
+        }
+        do { _ = try await Pinledger.asyncParseAsRoot(["--help"]) } catch { #expect(ErrorText.isOfArguments(error)) }
     }
 }

@@ -87,11 +87,11 @@ import Testing
 
     @Test(arguments: CommandTree.all.filter(\.isLeaf))
     func `the help of a command has an example that the parser accepts`(command: CommandTree)
-        throws
+        async throws
     {
         #expect(!command.examples.isEmpty, "\(command)")
         for example in command.examples {
-            #expect(throws: Never.self, "\(example)") { try CommandTree.parse(example) }
+            await #expect(throws: Never.self, "\(example)") { try await CommandTree.parse(example) }
         }
         let own = command.examples.filter {
             $0.starts(with: command.path) || $0 == Self.shorthands[command.description]
@@ -126,14 +126,14 @@ import Testing
         }
     }
 
-    @Test func `the lint of help texts finds what is missing`() throws {
+    @Test func `the lint of help texts finds what is missing`() async throws {
         let bare = try JSONDecoder().decode(
             CommandTree.self,
             from: Data(
                 #"{"commandName":"x","superCommands":["pinledger"],"discussion":"Text.\npinledger x \\\n  y"}"#.utf8))
         #expect(bare.examples == [["x", "y"]] && bare.isLeaf && bare.path == ["x"])
-        #expect(throws: (any Error).self) {
-            try Pinledger.parseAsRoot(["pin", "set-role", "a", "b", "c", "--role", "no"])
+        await #expect(throws: (any Error).self) {
+            try await Pinledger.asyncParseAsRoot(["pin", "set-role", "a", "b", "c", "--role", "no"])
         }
     }
 }

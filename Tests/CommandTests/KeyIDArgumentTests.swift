@@ -11,25 +11,25 @@ import Testing
     ]
 
     @Test(arguments: Self.kids)
-    func `A thumbprint is a value, whatever it begins with`(kid: String) throws {
-        let retired = try Self.parse(["key", "retire", kid, "--reason", "leaked"])
+    func `A thumbprint is a value, whatever it begins with`(kid: String) async throws {
+        let retired = try await Self.parse(["key", "retire", kid, "--reason", "leaked"])
         #expect((retired as? KeyCommands.Retire)?.kid.text == kid)
-        let activated = try Self.parse(["key", "activate", "--reason", "yearly", kid])
+        let activated = try await Self.parse(["key", "activate", "--reason", "yearly", kid])
         #expect((activated as? KeyCommands.Activate)?.kid.text == kid)
-        let removed = try Self.parse(["access", "approval-key", "remove", "prn_4kQ9sXb2Lw8ZtR7c", kid])
+        let removed = try await Self.parse(["access", "approval-key", "remove", "prn_4kQ9sXb2Lw8ZtR7c", kid])
         #expect((removed as? ApprovalKeyCommands.Remove)?.kid.text == kid)
         #expect((removed as? ApprovalKeyCommands.Remove)?.id == "prn_4kQ9sXb2Lw8ZtR7c")
-        let ofLog = try Self.parse(["log", "key", "retire", "--", kid])
+        let ofLog = try await Self.parse(["log", "key", "retire", "--", kid])
         #expect((ofLog as? LogCommands.Key.Retire)?.kid.text == kid)
     }
 
-    @Test func `Options stay options`() {
+    @Test func `Options stay options`() async {
         let line = ["key", "retire", "-o", "json", "--reason=a-reason-of-more-than-forty-three-characters"]
         #expect(KeyIDArgument.marking(line) == line)
-        #expect(throws: (any Error).self) { try Self.parse(["key", "retire", "-x"]) }
+        await #expect(throws: (any Error).self) { try await Self.parse(["key", "retire", "-x"]) }
     }
 
-    private static func parse(_ words: [String]) throws -> any ParsableCommand {
-        try Pinledger.parseAsRoot(KeyIDArgument.marking(words))
+    private static func parse(_ words: [String]) async throws -> any ParsableCommand {
+        try await Pinledger.asyncParseAsRoot(KeyIDArgument.marking(words))
     }
 }

@@ -314,3 +314,34 @@ def test_a_part_of_an_answer_can_be_asked_for(server):
     assert "no value at the path" in missing.stderr and missing.stdout == ""
     assert server.cli(*app, "--query", "nothing[*]").stdout == ""
     assert "invalid" in server.cli(*app, "--query", "a[?@.b]", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    "words, suggested",
+    [
+        ("aap list", "`pinledger app`"), ("app lst", "`pinledger app list`"), ("app ls", "`pinledger app list`"), ("app stat", None),
+        ("rollout stat x", "`pinledger rollout status`"), ("host delete x y", "`pinledger host remove`"),
+        ("kill disengage", "`pinledger kill release`"), ("zzzz", None), ("edge conf show", "`pinledger edge config`"),
+    ],
+)  # fmt: skip
+def test_a_mistyped_command_is_answered_by_the_nearest_one(words, suggested):
+    done = subprocess.run([BINARY, *words.split()], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == "", done
+    assert " has no command " in done.stderr
+    assert f"Did you mean {suggested}?" in done.stderr if suggested else "--help` lists its commands." in done.stderr
+    # A word too many, or an option, is another mistake.
+    done = subprocess.run([BINARY, "app", "list", "more"], capture_output=True, text=True, timeout=60)
+    assert "has no command" not in done.stderr and done.returncode == 2
+
+
+def test_lists_are_shown_as_names_alone_and_with_all_values(node):
+    apps = [f"com.example.forms{index}" for index in range(3)]
+    for app in apps:
+        node.api.make_app(app, HOST)
+    shown = node.cli("app", "list", "--output", "name").stdout.splitlines()
+    assert set(apps) <= set(shown) and all(" " not in line for line in shown)
+    usual, wide = (node.cli("app", "list", "--output", form).stdout.splitlines() for form in ("table", "wide"))
+    # A column for each value that the table does not have.
+    assert wide[0].startswith(usual[0]) and "created_at" in wide[0] and "updated_at" not in wide[0]
+    assert node.cli("app", "show", apps[0], "--output", "wide").stdout == node.cli("app", "show", apps[0]).stdout
+    assert node.cli("webhook", "list", "--output", "name").stdout == ""

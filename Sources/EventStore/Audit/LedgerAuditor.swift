@@ -57,9 +57,15 @@ package struct LedgerAuditor: Sendable {
     }
 
     private let expectations: Expectations
+    private let noting: @Sendable (_ events: Int64, _ end: Int64) -> Void
 
-    package init(expectations: Expectations = Expectations()) {
+    /// - Parameter noting: Called now and then with the number of events that were read, and that of all.
+    package init(
+        expectations: Expectations = Expectations(),
+        noting: @escaping @Sendable (_ events: Int64, _ end: Int64) -> Void = { _, _ in }
+    ) {
         self.expectations = expectations
+        self.noting = noting
     }
 
     /// Audits the ledger that `connection` leads to, and reads with `also` further data of the same instant.
@@ -138,7 +144,9 @@ package struct LedgerAuditor: Sendable {
                     commands: CommandCheck(rows: found.commands, acknowledged: self.expectations.acknowledged),
                     previous: self.expectations.previous, key: self.expectations.key,
                     approvals: self.expectations.approvals)
-            case .events(let page): try check?.take(page)
+            case .events(let page):
+                try check?.take(page)
+                if let check, let beginning { self.noting(check.count, beginning.end) }
             case .ending(let found): ending = found
             }
         }

@@ -25,7 +25,7 @@ struct AccessCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/access/principals")
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 let principals = json["principals"]?.arrayValue ?? []
                 guard !principals.isEmpty else { return Console.error("None.") }
                 var table = Table(["ID", "KIND", "NAME", "SUSPENDED", "GRANT", "ROLE"])
@@ -47,13 +47,13 @@ struct AccessCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show a principal: its grants, and its tokens.",
             discussion: "pinledger access show prn_4kQ9sXb2Lw8ZtR7c")
-        @Argument(help: "The principal's id (prn_…).") var id: String
+        @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 let principal = try await client.get(AccessCommands.path(self.id))
-                guard self.remote.output == .table else { return Console.print(principal, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(principal, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 for name in ["principal_id", "kind", "name", "created_at", "suspended_at"] {
                     table.add([name, principal.text(name)])
@@ -98,7 +98,7 @@ struct AccessCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change the name of a principal. Its id stays.",
             discussion: "pinledger access rename prn_4kQ9sXb2Lw8ZtR7c 'Ada King'")
-        @Argument(help: "The principal's id (prn_…).") var id: String
+        @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @Argument(help: "New name.") var name: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -113,7 +113,7 @@ struct AccessCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Stop accepting the tokens of a principal.",
             discussion: "pinledger access suspend prn_4kQ9sXb2Lw8ZtR7c --reason 'laptop stolen'")
-        @Argument(help: "The principal's id (prn_…).") var id: String
+        @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -126,7 +126,7 @@ struct AccessCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Resume accepting the tokens of a suspended principal.",
             discussion: "pinledger access reinstate prn_4kQ9sXb2Lw8ZtR7c")
-        @Argument(help: "The principal's id (prn_…).") var id: String
+        @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -143,7 +143,7 @@ struct AccessCommands: AsyncParsableCommand {
 
                 Permissions that belong to no app, such as managing signing keys, come only with --app '*'.
                 """)
-        @Argument(help: "The principal's id (prn_…).") var id: String
+        @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @Argument(help: "The role.") var role: String
         @OptionGroup var grant: GrantOptions
         @Option(
@@ -208,7 +208,7 @@ struct AccessRoleCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Set the permissions of a role of your own, and create it where there is none.",
             discussion: "pinledger access role set release-manager apps.read apps.change history.read")
-        @Argument(help: "The role's name.") var name: String
+        @Argument(help: "The role's name.", completion: .roles) var name: String
         @Argument(help: "All of its permissions.") var permissions: [String]
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -224,7 +224,7 @@ struct AccessRoleCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a role that no principal and no valid token has.",
             discussion: "pinledger access role remove release-manager")
-        @Argument(help: "The role's name.") var name: String
+        @Argument(help: "The role's name.", completion: .roles) var name: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

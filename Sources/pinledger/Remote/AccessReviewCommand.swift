@@ -192,7 +192,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
             for line in lines { Console.write(CSVRow(cells: line.cells).bytes) }
             return
         }
-        guard self.remote.output == .table else {
+        guard self.remote.output.isTable else {
             return Console.print(JSON.object(["access": .array(lines.map(\.json))]), self.remote.output)
         }
         var table = Table(["ID", "KIND", "NAME", "MAY DO", "TOKENS", "FIRST END", "LAST USE", "LAST CHANGE", "NOTES"])

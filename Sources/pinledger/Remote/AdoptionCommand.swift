@@ -12,18 +12,19 @@ extension AppCommands {
                 The figures come from the requests that clients make. Below the table stands what those do not tell.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Option(help: "Show the share that holds this version or a newer one. Default: the current version.")
         var version: Int64?
         @Option(help: "Hours to look back; at most 840.") var hours = 24
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 var path = "/v1/apps/\(APIClient.escaped(self.app))/adoption?hours=\(self.hours)"
                 if let version = self.version { path += "&version=\(version)" }
                 let json = try await client.get(path)
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 AdoptionText.print(json)
             }
         }

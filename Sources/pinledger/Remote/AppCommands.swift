@@ -49,13 +49,13 @@ struct AppCommands: AsyncParsableCommand {
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show an app with its hosts and pins.", discussion: "pinledger app show com.example.app")
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))")
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Console.print(
                     "\(json.text("app")) (\(json.text("display_name"))), version \(json.text("version")), updated \(json.text("updated_at"))"
                 )
@@ -109,7 +109,7 @@ struct AppCommands: AsyncParsableCommand {
                 The value `none` clears a setting.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Option(help: "Name to display.") var name: String?
         @Option(help: "Lowest app version that gets candidates.") var minVersion: String?
         @Option(help: "Highest app version that gets candidates.") var maxVersion: String?

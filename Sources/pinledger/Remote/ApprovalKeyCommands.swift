@@ -21,7 +21,7 @@ struct ApprovalKeyCommands: AsyncParsableCommand {
 
                 The file is an OpenSSH public key of the type ssh-ed25519 (ssh-keygen -t ed25519). The person keeps the private key.
                 """)
-        @Argument(help: "The person's id (prn_…).") var id: String
+        @Argument(help: "The person's id (prn_…).", completion: .principals) var id: String
         @Option(help: ArgumentHelp("File with the public key.", valueName: "file")) var keyFile: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -47,7 +47,7 @@ struct ApprovalKeyCommands: AsyncParsableCommand {
             abstract: "Remove an approval key. What it signed counts for no open change any more.",
             discussion:
                 "pinledger access approval-key remove prn_4kQ9sXb2Lw8ZtR7c 2ybXELQeodz937aPp7e0QYFAsc8mm4_twQhDKLlP5NI")
-        @Argument(help: "The person's id (prn_…).") var id: String
+        @Argument(help: "The person's id (prn_…).", completion: .principals) var id: String
         @Argument(help: "The key's id.") var kid: KeyIDArgument
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions

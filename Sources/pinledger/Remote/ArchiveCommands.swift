@@ -14,7 +14,7 @@ extension AppCommands {
                 get everything back, revert the change: `pinledger app revert APP POSITION`.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -33,7 +33,7 @@ extension AppCommands {
                 To get its hosts back as well, revert the change that archived it: `pinledger app revert APP POSITION`.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

@@ -15,20 +15,23 @@ struct AttentionCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "One app. Default: all.") var app: String?
+    @Argument(help: "One app. Default: all.", completion: .apps) var app: String?
     @Option(help: ArgumentHelp("Show only this severity.", valueName: "severity")) var severity: AttentionItem.Severity?
     @Flag(help: "Exit with 1 if anything is urgent.") var exitCode = false
+    @OptionGroup var watching: WatchOption
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        let query = [("app", self.app), ("severity", self.severity?.rawValue)].compactMap { name, value in
-            value.map { "\(name)=\(APIClient.escaped($0))" }
-        }
-        let path = "/v1/attention" + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))")
-        let json = try await self.remote.withClient { try await $0.get(path) }
-        if self.remote.output == .table { AttentionText.print(json) } else { Console.print(json, self.remote.output) }
-        if self.exitCode, json["counts"]?["urgent"]?.integerValue ?? 0 > 0 {
-            throw ExitCode(ExitStatus.failure.rawValue)
+        try await self.watching.repeating {
+            let query = [("app", self.app), ("severity", self.severity?.rawValue)].compactMap { name, value in
+                value.map { "\(name)=\(APIClient.escaped($0))" }
+            }
+            let path = "/v1/attention" + (query.isEmpty ? "" : "?\(query.joined(separator: "&"))")
+            let json = try await self.remote.withClient { try await $0.get(path) }
+            if self.remote.output.isTable { AttentionText.print(json) } else { Console.print(json, self.remote.output) }
+            if self.exitCode, json["counts"]?["urgent"]?.integerValue ?? 0 > 0 {
+                throw ExitCode(ExitStatus.failure.rawValue)
+            }
         }
     }
 }

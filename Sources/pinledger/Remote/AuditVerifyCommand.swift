@@ -80,12 +80,15 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
         let checkpoint = verified.checkpoint
         let outcome: LedgerAuditor.Outcome
+        let progress = ProgressLine("verified", "entries")
+        defer { progress.end() }
         do {
             outcome = try await LogAuditor(approvals: .signatures) { try await read($0.path, $0.maximumByteCount) }.run(
                 checkpoint, earlier: earlier
             ) { done in
-                Console.error("\(done) of \(checkpoint.size) entries")
+                progress.note(Int64(clamping: done), of: Int64(clamping: checkpoint.size))
             }
+            progress.end()
         } catch let error as LogError {
             throw CommandFailure("\(error)", status: .notVerified)
         }
@@ -105,7 +108,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
 
     private func show(_ verified: LogTrust.Verified, _ outcome: LedgerAuditor.Outcome, seconds: Double) {
         let checkpoint = verified.checkpoint
-        guard self.remote.output == .table else {
+        guard self.remote.output.isTable else {
             let report: JSON = .members([
                 "status": outcome.findings.isEmpty ? "clean" : "damaged",
                 "origin": .string(checkpoint.origin.text),

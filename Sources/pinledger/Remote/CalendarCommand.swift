@@ -28,7 +28,7 @@ struct CalendarCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "List an app's feeds, without their addresses.",
                 discussion: "pinledger calendar feed list com.example.app")
-            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The app's id.", completion: .apps) var app: String
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
@@ -55,7 +55,7 @@ struct CalendarCommands: AsyncParsableCommand {
                     Anyone with the address can read the app's calendar until it is revoked or expires.
                     """
             )
-            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The app's id.", completion: .apps) var app: String
             @Option(help: "Who or what will read it.") var name: String?
             @Option(
                 name: .customLong("for"),
@@ -76,7 +76,7 @@ struct CalendarCommands: AsyncParsableCommand {
                 }
                 try await self.remote.withClient { client in
                     let json = try await client.change("POST", Feed.path(self.app), members, self.change)
-                    guard let path = json["path"]?.stringValue, self.remote.output == .table else {
+                    guard let path = json["path"]?.stringValue, self.remote.output.isTable else {
                         ChangeReport.print(json, self.remote.output)
                         guard json["path"] != nil || json["dry_run"] == true else {
                             throw CommandFailure(
@@ -97,7 +97,7 @@ struct CalendarCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "Revoke an address at once.",
                 discussion: "pinledger calendar feed revoke com.example.app cal_01J8Z3KQ5T")
-            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The app's id.", completion: .apps) var app: String
             @Argument(help: "The feed's id (cal_…).") var id: String
             @OptionGroup var direct: DirectChangeOptions
             var change: ChangeOptions { self.direct.options }
@@ -116,7 +116,7 @@ struct CalendarCommand: AsyncParsableCommand {
         commandName: "show", abstract: "List an app's upcoming expiries and deadlines.",
         discussion: "pinledger calendar show com.example.app --ics")
 
-    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The app's id.", completion: .apps) var app: String
     @Flag(help: "Print iCalendar.") var ics = false
     @OptionGroup var remote: RemoteOptions
 
@@ -129,7 +129,7 @@ struct CalendarCommand: AsyncParsableCommand {
                 return Console.write(answer.body)
             }
             let json = try await client.get(path)
-            guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+            guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
             let entries = json["entries"]?.arrayValue ?? []
             guard !entries.isEmpty else { return Console.error("No expiry or deadline is known.") }
             var table = Table(["DATE", "KIND", "HOST", "WHAT"])

@@ -20,7 +20,7 @@ struct ChangeApproveCommand: AsyncParsableCommand, HoldsKeys {
             of the type ssh-ed25519 that has no passphrase. For a key on another machine, --statement prints what is to be signed, and \
             --signature takes what this prints there: ssh-keygen -Y sign -n pinledger-approval -f KEY
             """)
-    @Argument(help: "The change's id (chg_…).") var id: String
+    @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
     @Option(
         help: ArgumentHelp(
             "The hash of the content that you looked at (content_sha256).",

@@ -50,6 +50,7 @@ struct ChangeCommands: AsyncParsableCommand {
         @Option(help: ArgumentHelp("Those in this state.", valueName: "state")) var status: State?
         @Option(help: ArgumentHelp("Those about this app.", valueName: "app")) var app: String?
         @Option(help: ArgumentHelp("At most so many, 1 to 1000.", valueName: "count")) var limit: Int = 100
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         /// The states of changes, and what unites some.
@@ -62,7 +63,7 @@ struct ChangeCommands: AsyncParsableCommand {
             var query = ["limit=\(self.limit)"]
             if let status { query.append("status=\(APIClient.escaped(status.rawValue))") }
             if let app { query.append("app=\(APIClient.escaped(app))") }
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 let json = try await client.get("/v1/changes?\(query.joined(separator: "&"))")
                 ListReport.print(
                     json, "changes", self.remote.output,
@@ -77,7 +78,7 @@ struct ChangeCommands: AsyncParsableCommand {
                         change.text("reason"),
                     ]
                 }
-                if self.remote.output == .table, json["more"] == true {
+                if self.remote.output.isTable, json["more"] == true {
                     Console.error("There are more: narrow it down with --status and --app, or raise --limit.")
                 }
             }
@@ -88,13 +89,14 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show a proposed change: what it would do, and what it waits for.",
             discussion: "pinledger change show chg_4kQ9sXb2Lw8ZtR7c")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 let change = try await client.get(ChangeCommands.path(self.id))
-                guard self.remote.output == .table else { return Console.print(change, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(change, self.remote.output) }
                 ChangeText.print(change)
                 let effects = try await ChangeText.effects(change, client)
                 if !effects.isEmpty { Console.print("Devices and deployed clients:") }
@@ -111,7 +113,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
                 Exit codes: 0 shown, 6 the change cannot be applied as it is.
                 """)
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -125,7 +127,7 @@ struct ChangeCommands: AsyncParsableCommand {
                     throw CommandFailure(
                         preview["problem"]?.text("detail") ?? "the change cannot be applied now", status: .conflict)
                 }
-                guard self.remote.output == .table else { return Console.print(differences, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(differences, self.remote.output) }
                 for line in ChangeText.differences(preview) { Console.print(line) }
             }
         }
@@ -135,7 +137,7 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Set another reason, time or end of an open change. Its approvals are void then.",
             discussion: "pinledger change update chg_4kQ9sXb2Lw8ZtR7c --not-before 2026-12-01T06:00:00Z")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @Option(
             help: ArgumentHelp(
                 "Have the server apply it at this time (\(TimeInput.moments) or 12h), or with the word never not by itself.",
@@ -167,7 +169,7 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Open a draft, or a suspended change, for approvals.",
             discussion: "pinledger change propose chg_4kQ9sXb2Lw8ZtR7c")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -180,7 +182,7 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Reject a change. It cannot be opened again.",
             discussion: "pinledger change reject chg_4kQ9sXb2Lw8ZtR7c --reason 'not before the release'")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -193,7 +195,7 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Withdraw a change of your own.",
             discussion: "pinledger change withdraw chg_4kQ9sXb2Lw8ZtR7c")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -206,7 +208,7 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Apply a change: all of its commands at once, or none.",
             discussion: "pinledger change apply chg_4kQ9sXb2Lw8ZtR7c")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @Flag(help: "Go without the approvals that it needs. Needs --reason; another person reviews it afterwards.")
         var bypassApprovals = false
         @OptionGroup var act: ActOptions
@@ -222,7 +224,7 @@ struct ChangeCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Close the review of a change that bypassed approvals.",
             discussion: "pinledger change review chg_4kQ9sXb2Lw8ZtR7c --reason 'right: the key was stolen (INC-7)'")
-        @Argument(help: "The change's id (chg_…).") var id: String
+        @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
         @OptionGroup var remote: RemoteOptions
 

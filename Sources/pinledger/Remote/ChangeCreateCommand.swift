@@ -38,7 +38,7 @@ extension ChangeCommands {
                 }
                 if !self.draft { try await draft.propose(client) }
                 let change = try await client.get(ChangeCommands.path(draft.id))
-                guard self.remote.output == .table else { return Console.print(change, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(change, self.remote.output) }
                 ChangeText.print(change)
             }
         }

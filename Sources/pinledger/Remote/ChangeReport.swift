@@ -3,7 +3,7 @@ import PinWire
 /// Shows what a change recorded, or would.
 enum ChangeReport {
     static func print(_ json: JSON, _ output: OutputForm) {
-        guard output == .table else { return Console.print(json, output) }
+        guard output.isTable else { return Console.print(json, output) }
         let isDryRun = json["dry_run"] == true
         if let change = json["change"] {
             return Self.print(change, json["events"]?.arrayValue ?? [], isDryRun: isDryRun)
@@ -150,11 +150,39 @@ enum ListReport {
     static func print(
         _ json: JSON, _ list: String, _ output: OutputForm, _ header: [String], _ row: (JSON) -> [String]
     ) {
-        guard output == .table else { return Console.print(json, output) }
+        guard output.isTable else { return Console.print(json, output) }
         let elements = json[list]?.arrayValue ?? []
-        guard !elements.isEmpty else { return Console.error("None.") }
+        guard !elements.isEmpty else { return output.kind == .name ? () : Console.error("None.") }
         var table = Table(header)
         for element in elements { table.add(row(element)) }
-        Console.print(table.text)
+        switch output.kind {
+        case .name: for element in elements { Console.line(row(element).first ?? "") }
+        case .wide: Console.print(Self.wide(elements, header, row).text)
+        case .table, .json, .yaml: Console.print(table.text)
+        }
+    }
+
+    /// The table, and after its own columns each value that any element has and that is one text, number, or yes or no, by its name.
+    private static func wide(_ elements: [JSON], _ header: [String], _ row: (JSON) -> [String]) -> Table {
+        let members = elements.map { element in
+            if case .object(let members) = element { members.filter { $0.value.isSingle } } else { [String: JSON]() }
+        }
+        // A value that the table's own columns have is not shown twice.
+        let names = Set(members.flatMap(\.keys)).sorted().filter { name in
+            !elements.allSatisfy { row($0).contains($0.text(name)) }
+        }
+        var table = Table(header + names)
+        for element in elements { table.add(row(element) + names.map { element.text($0) }) }
+        return table
+    }
+}
+
+extension JSON {
+    /// Whether it is one value, and neither a list nor an object.
+    fileprivate var isSingle: Bool {
+        switch self {
+        case .object, .array: false
+        default: true
+        }
     }
 }

@@ -35,7 +35,7 @@ struct ClientCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List an app's kinds of clients.",
             discussion: "pinledger client list com.example.shop")
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -57,14 +57,14 @@ struct ClientCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show one kind of client, with the public key to build into the app.",
             discussion: "pinledger client show com.example.shop dynapins")
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The kind of client.") var kind: ClientKind
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get(ClientCommands.path(self.app, self.kind))
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 table.add(["client", json.text("client")])
                 for (name, value) in (json["settings"]?.objectValue ?? [:]).sorted(by: { $0.key < $1.key }) {
@@ -87,7 +87,7 @@ struct ClientCommands: AsyncParsableCommand {
                 Settings that neither the file nor an option names get their defaults.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The kind of client.") var kind: ClientKind
         @Option(help: ArgumentHelp("File with the settings as JSON, - for standard input.", valueName: "file"))
         var settings: String?
@@ -178,7 +178,7 @@ struct ClientCommands: AsyncParsableCommand {
                 --reason.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The kind of client.") var kind: ClientKind
         @Option(
             name: .customLong("import"),
@@ -203,7 +203,7 @@ struct ClientCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Stop serving a client kind and erase its key. Existing installs accept no other key.",
             discussion: "pinledger client remove com.example.shop okhttp --reason \"app rewritten\"")
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The kind of client.") var kind: ClientKind
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -234,7 +234,7 @@ private enum PrivateKeyInput {
 private enum KeyReport {
     static func print(_ json: JSON, _ output: OutputForm) {
         ChangeReport.print(json, output)
-        guard output == .table, json["dry_run"] != true, let key = json["key"] else { return }
+        guard output.isTable, json["dry_run"] != true, let key = json["key"] else { return }
         Console.print("Key \(key.text("key_id")) (\(key.text("algorithm"))). Build its public half into the app:")
         Console.print(key.text("public_key"))
     }

@@ -14,7 +14,7 @@ extension AppCommands {
                 else is a time. Without --to it is compared with the present.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Option(help: "First moment: a position, or a time \(TimeInput.moments) or 7d (ago).") var from: String
         @Option(help: "Second moment, written like --from. Default: now.") var to: String?
         @Flag(help: "Show the two documents' lines instead, as `diff -u` does.") var text = false
@@ -28,7 +28,7 @@ extension AppCommands {
                 let query = [first.query(prefix: "from_"), second?.query(prefix: "to_")].compactMap(\.self)
                 let json = try await client.get("\(app)/differences?\(query.joined(separator: "&"))")
                 if self.text { return try await self.printLines(json, app, client) }
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Console.print("\(Self.text(json["from"])) -> \(Self.text(json["to"]))")
                 self.printItems("Settings:", json["settings"])
                 self.printItems("Document:", json["document"])

@@ -17,7 +17,7 @@ struct CompatCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The app's id.", completion: .apps) var app: String
     @Option(help: ArgumentHelp("Show only this kind, declared or not.", valueName: "kind")) var client: ClientKind?
     @Option(help: ArgumentHelp("Show it as it would be after this proposed change (chg_…).", valueName: "id"))
     var change: String?
@@ -30,7 +30,7 @@ struct CompatCommand: AsyncParsableCommand {
         let path =
             "/v1/apps/\(APIClient.escaped(self.app))/compat" + (query.isEmpty ? "" : "?" + query.joined(separator: "&"))
         let json = try await self.remote.withClient { try await $0.get(path) }
-        guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+        guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
         Self.print(json)
     }
 

@@ -12,7 +12,7 @@ struct DocumentCommands: AsyncParsableCommand {
 
     /// The source of a document.
     struct Source: ParsableArguments {
-        @Argument(help: "The app whose document to fetch.") var app: String?
+        @Argument(help: "The app whose document to fetch.", completion: .apps) var app: String?
         @Option(help: "Read the document from this file; - for standard input.") var file: String?
 
         func read(_ remote: RemoteOptions) async throws -> String {
@@ -72,7 +72,7 @@ struct DocumentCommands: AsyncParsableCommand {
             guard parts.count == 3, let payload = Base64URL.decode(String(parts[1])) else {
                 throw CommandFailure("this is not a compact JWS", status: .notVerified)
             }
-            guard self.remote.output == .table || self.remote.output == .json else {
+            guard self.remote.output.isTable || self.remote.output == .json else {
                 return Console.print(try JSON(parsing: payload), self.remote.output)
             }
             Console.print(String(decoding: payload, as: UTF8.self))
@@ -88,7 +88,7 @@ struct DocumentCommands: AsyncParsableCommand {
 
                 The file (C2SP tlog-proof) needs no token, and shows nothing of other events.
                 """)
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -147,7 +147,7 @@ struct DocumentCommands: AsyncParsableCommand {
             if !self.noState { try await self.remember(issued, keyID, trusting: Set(keys.map(\.keyID))) }
             let payload = issued.document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
             guard self.remote.output != .json else { return Console.print(String(decoding: payload, as: UTF8.self)) }
-            guard self.remote.output == .table else {
+            guard self.remote.output.isTable else {
                 return Console.print(try JSON(parsing: payload), self.remote.output)
             }
             Console.print(

@@ -13,7 +13,7 @@ extension DocumentCommands {
                 which is at most a document's lifetime after the time under UNTIL.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Option(
             help: "The versions that stood then, and later ones: \(TimeInput.moments) or 7d (ago). Default: all.")
         var since: String?

@@ -46,7 +46,7 @@ struct ExplainCommand: AsyncParsableCommand {
             let answer = try await client.send("POST", path, body: question.canonicalBytes)
             try answer.check()
             let json = try answer.json
-            if self.remote.output != .table { Console.print(json, self.remote.output) } else { Self.print(json) }
+            if !self.remote.output.isTable { Console.print(json, self.remote.output) } else { Self.print(json) }
         }
     }
 

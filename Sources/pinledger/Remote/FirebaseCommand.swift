@@ -12,14 +12,14 @@ struct FirebaseCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The app's id.", completion: .apps) var app: String
     @Flag(help: "Exit with 1 if the project is not up to date.") var exitCode = false
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
         let path = "/v1/apps/\(APIClient.escaped(self.app))/firebase"
         let json = try await self.remote.withClient { try await $0.get(path) }
-        if self.remote.output == .table { Self.print(json) } else { Console.print(json, self.remote.output) }
+        if self.remote.output.isTable { Self.print(json) } else { Console.print(json, self.remote.output) }
         if self.exitCode, json["in_step"] != true { throw ExitCode(ExitStatus.failure.rawValue) }
     }
 

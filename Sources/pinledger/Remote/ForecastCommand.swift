@@ -15,7 +15,7 @@ struct ForecastCommand: AsyncParsableCommand {
             the command ends with 1 unless every host survives: what is unknown is not taken for fine.
             """)
 
-    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The app's id.", completion: .apps) var app: String
 
     @Option(
         help: ArgumentHelp(
@@ -36,7 +36,7 @@ struct ForecastCommand: AsyncParsableCommand {
         let forecast = try await self.remote.withClient { client in
             try await client.get("/v1/apps/\(APIClient.escaped(self.app))/forecast\(query)")
         }
-        if self.remote.output == .table { self.show(forecast) } else { Console.print(forecast, self.remote.output) }
+        if self.remote.output.isTable { self.show(forecast) } else { Console.print(forecast, self.remote.output) }
         let fails = (forecast["hosts"]?.arrayValue ?? []).contains {
             ["fails", "unknown"].contains($0.text("verdict"))
         }

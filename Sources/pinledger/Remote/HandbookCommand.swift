@@ -1,7 +1,7 @@
 import ArgumentParser
 import Handbook
 
-struct HandbookCommand: ParsableCommand {
+struct HandbookCommand: ParsableCommand, Paged {
     static let configuration = CommandConfiguration(
         commandName: "handbook",
         abstract: "Print a page of the handbook, or the list of its pages.",
@@ -13,7 +13,9 @@ struct HandbookCommand: ParsableCommand {
             """
     )
 
-    @Argument(help: "The page to print; without it the list of all pages.") var page: String?
+    @Argument(help: "The page to print; without it the list of all pages.", completion: .pages) var page: String?
+
+    var isPaged: Bool { self.page != nil }
 
     func run() throws {
         guard let name = self.page else {

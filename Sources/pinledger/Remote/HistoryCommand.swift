@@ -1,7 +1,7 @@
 import ArgumentParser
 import PinWire
 
-struct HistoryCommand: AsyncParsableCommand {
+struct HistoryCommand: AsyncParsableCommand, Paged {
     static let configuration = CommandConfiguration(
         commandName: "history", abstract: "Show who changed what, when and why. Newest first.",
         discussion: """
@@ -16,7 +16,7 @@ struct HistoryCommand: AsyncParsableCommand {
             the other options leave, so give --since for a long history.
             """
     )
-    @Argument(help: "Show only this app.") var app: String?
+    @Argument(help: "Show only this app.", completion: .apps) var app: String?
     @Option(
         help:
             "Show only this stream: app/ID, watch/ID (an app's warnings and report keys), fleet, keys, access, webhooks, log, changes or audit."
@@ -33,7 +33,10 @@ struct HistoryCommand: AsyncParsableCommand {
     var search: String?
     @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50
     @Flag(help: "Show the oldest first.") var oldest = false
+    @OptionGroup var watching: WatchOption
     @OptionGroup var remote: RemoteOptions
+
+    var isPaged: Bool { self.remote.output.isTable && self.watching.watch == nil }
 
     func run() async throws {
         guard self.app == nil || self.stream == nil else {
@@ -43,7 +46,7 @@ struct HistoryCommand: AsyncParsableCommand {
         let base = self.app.map { "/v1/apps/\(APIClient.escaped($0))/history" } ?? "/v1/history"
         let since = try self.since.map { try TimeInput.rfc3339($0, .back) }
         let until = try self.until.map { try TimeInput.rfc3339($0, .back) }
-        try await self.remote.withClient { client in
+        try await self.watching.with(self.remote) { client in
             let actor = try await self.actorID(client)
             var query = [
                 ("stream", self.stream), ("type", self.type), ("actor", actor), ("since", since), ("until", until),

@@ -15,7 +15,7 @@ struct HostCommands: AsyncParsableCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List an app's hosts.", discussion: "pinledger host list com.example.app")
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -44,15 +44,15 @@ struct HostCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show a host with its pins, its services, and what probes see of them.",
             discussion: "pinledger host show com.example.app api.example.com")
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 let path = HostCommands.path(self.app, self.host)
                 let json = try await client.get(path)
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Console.print(HostText.text(json))
                 ObservationText.print(try await client.get("\(path)/observations"), of: json)
             }
@@ -67,7 +67,7 @@ struct HostCommands: AsyncParsableCommand {
                 pinledger host add com.example.app '*.example.com' --builtin
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "A host name, or a wildcard such as *.example.com.") var host: String
         @Flag(help: "Also match all subdomains, at any depth.") var includeSubdomains = false
         @Flag(help: "Use the pins built into the app.") var builtin = false
@@ -96,8 +96,8 @@ struct HostCommands: AsyncParsableCommand {
                 pinledger host update com.example.app mail.example.com --endpoint mail.example.com:587+smtp
                 """
         )
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @Option(help: "What clients do with a chain that matches no pin.") var mode: PinMode?
         @Option(help: "The policy whose mode changes.") var policy = PolicyArm.baseline
         @Option(help: "Also match all subdomains, at any depth.") var includeSubdomains: TruthValue?
@@ -130,8 +130,8 @@ struct HostCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a host. Clients stop pinning it.",
             discussion: "pinledger host remove com.example.app api.example.com --reason \"service retired\"")
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

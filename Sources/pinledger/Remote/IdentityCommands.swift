@@ -235,7 +235,7 @@ struct IdentityCommands: AsyncParsableCommand {
                 Without it, the first sign-in of a person's identity adds a principal. Link all identities of one person, so \
                 that their approvals count once. One that is another principal's is unlinked there first.
                 """)
-        @Argument(help: "The principal's id (prn_…).") var principal: String
+        @Argument(help: "The principal's id (prn_…).", completion: .principals) var principal: String
         @Option(help: ArgumentHelp("The identity's provider, as in iss.", valueName: "url")) var issuer: String
         @Option(help: ArgumentHelp("The identity, as in sub.", valueName: "text")) var subject: String
         @OptionGroup var change: ChangeOptions

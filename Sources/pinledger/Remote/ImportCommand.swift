@@ -55,12 +55,12 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
                 body: Array(data), key: self.change.idempotencyKey, headers: headers
             )
             let json = try? answer.json
-            if self.remote.output == .table { self.show(json) }
+            if self.remote.output.isTable { self.show(json) }
             try answer.check()
             if let json {
-                if self.remote.output == .table, json["change"] != nil {
+                if self.remote.output.isTable, json["change"] != nil {
                     ChangeReport.print(json, self.remote.output)
-                } else if self.remote.output == .table {
+                } else if self.remote.output.isTable {
                     let words =
                         self.change.dryRun
                         ? "Nothing was recorded (--dry-run)."

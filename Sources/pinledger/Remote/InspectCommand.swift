@@ -30,7 +30,7 @@ extension PinCommands {
                 password = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
             }
             let (_, upload) = try KeyInput.read(self.file, password: password)
-            if self.output != .table {
+            if !self.output.isTable {
                 return Console.print(JSON.object(["items": .array(upload.items.map(\.json))]), self.output)
             }
             for (place, item) in upload.items.enumerated() {

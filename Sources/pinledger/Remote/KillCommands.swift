@@ -12,8 +12,8 @@ struct KillCommands: AsyncParsableCommand {
     )
 
     struct Scope: ParsableArguments {
-        @Argument(help: "The app. Required unless --everything is given.") var app: String?
-        @Argument(help: "The host. Default: the whole app.") var host: String?
+        @Argument(help: "The app. Required unless --everything is given.", completion: .apps) var app: String?
+        @Argument(help: "The host. Default: the whole app.", completion: .hosts) var host: String?
         @Flag(help: "Every host of every app.") var everything = false
         @Option(
             help: ArgumentHelp(
@@ -119,7 +119,7 @@ struct KillCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let answer = try await client.change("PUT", path, members, self.change)
                 ChangeReport.print(answer, self.remote.output)
-                guard self.remote.output == .table, answer["dry_run"] != true, answer["change"] == nil else { return }
+                guard self.remote.output.isTable, answer["dry_run"] != true, answer["change"] == nil else { return }
                 for line in await KillCommands.reach(answer, self.scope.app, client) { Console.print(line) }
             }
         }
@@ -148,7 +148,7 @@ struct KillCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let answer = try await client.change("DELETE", path, [:], self.change)
                 ChangeReport.print(answer, self.remote.output)
-                guard self.remote.output == .table, answer["dry_run"] != true, answer["change"] == nil else { return }
+                guard self.remote.output.isTable, answer["dry_run"] != true, answer["change"] == nil else { return }
                 for line in await KillCommands.reach(answer, self.scope.app, client) { Console.print(line) }
             }
         }

@@ -23,7 +23,7 @@ struct LogCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let log = try await client.get("/v1/log")
-                if self.remote.output == .table {
+                if self.remote.output.isTable {
                     guard let origin = log["origin"]?.stringValue else {
                         return Console.print("The log is not open: `pinledger log open NAME` opens it.")
                     }

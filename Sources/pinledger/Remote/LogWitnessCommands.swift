@@ -18,7 +18,7 @@ struct LogWitnessCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let list = try await client.get("/v1/log/witnesses")
-                if self.remote.output == .table { Console.print("Quorum: \(list.text("quorum"))") }
+                if self.remote.output.isTable { Console.print("Quorum: \(list.text("quorum"))") }
                 ListReport.print(
                     list, "witnesses", self.remote.output, ["KEY", "NAME", "URL", "COSIGNED", "AT", "FAILURE"]
                 ) {

@@ -24,7 +24,7 @@ enum NewTokenReport {
                 }
                 return
             }
-            guard remote.output == .table else { return ChangeReport.print(json, remote.output) }
+            guard remote.output.isTable else { return ChangeReport.print(json, remote.output) }
             if let change = json["change_id"]?.stringValue, json["change"] != nil {
                 Console.error("It is valid once the change \(change) is applied.")
             }

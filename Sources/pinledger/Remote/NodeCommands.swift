@@ -14,12 +14,13 @@ struct NodeCommands: AsyncParsableCommand {
 
                 Each node reports itself every ten seconds. A node on a standby of the database cannot, and is not listed.
                 """)
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 let list = try await client.get("/v1/nodes")
-                if self.remote.output == .table {
+                if self.remote.output.isTable {
                     let known = list.text("known_feature_level")
                     Console.print(
                         "Feature level: \(list.text("feature_level")) (the server's program knows up to \(known))")

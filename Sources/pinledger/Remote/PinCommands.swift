@@ -14,8 +14,8 @@ struct PinCommands: AsyncParsableCommand {
     )
 
     struct Place: ParsableArguments {
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
 
         var path: String { HostCommands.path(self.app, self.host) }
     }
@@ -103,7 +103,7 @@ struct PinCommands: AsyncParsableCommand {
                 certificate, or for a key that was added as a pin. The app must pin everything in the file.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "A file with certificates, signing requests or public keys.") var file: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions

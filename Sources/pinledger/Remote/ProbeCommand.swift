@@ -30,7 +30,7 @@ struct ProbeCommand: AsyncParsableCommand {
             let answer = try await client.send("POST", "/v1/probes", body: body.canonicalBytes)
             try answer.check()
             let json = try answer.json
-            if self.remote.output != .table { Console.print(json, self.remote.output) } else { Self.print(json) }
+            if !self.remote.output.isTable { Console.print(json, self.remote.output) } else { Self.print(json) }
             let served = (json["addresses"]?.arrayValue ?? []).contains { $0["chains"] != nil }
             if !served { throw CommandFailure("no address of \(endpoint) presented a chain", status: .notVerified) }
         }

@@ -14,7 +14,7 @@ extension AppCommands {
                 before. If a later change set one of them again, nothing is changed: revert the later change first.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "Position of an event of the change, as `history` shows it.") var position: Int64
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -24,7 +24,7 @@ extension AppCommands {
                 let path = "/v1/apps/\(APIClient.escaped(self.app))/revert"
                 let json = try await client.change("POST", path, ["position": .integer(self.position)], self.change)
                 ChangeReport.print(json, self.remote.output)
-                guard self.remote.output == .table else { return }
+                guard self.remote.output.isTable else { return }
                 for kept in json["not_reverted"]?.arrayValue ?? [] { Console.error(kept.text("detail")) }
             }
         }

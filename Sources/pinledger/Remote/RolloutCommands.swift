@@ -32,8 +32,8 @@ struct RolloutCommands: AsyncParsableCommand {
                 key. --no-copy-baseline leaves them out.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @Option(help: "Percentage of devices that get the candidate.") var percent: Double
         @Option(help: "What clients do with a chain that matches no pin.") var mode = PinMode.enforce
         @OptionGroup var pins: NewPinOptions
@@ -87,7 +87,7 @@ struct RolloutCommands: AsyncParsableCommand {
                 pinledger rollout set com.example.app --percent 10 --method geography --country DE
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host. Default: the rollout of every candidate of the app.") var host: String?
         @Option(help: "Percentage of devices. Even at 100, a device that knows none of the ids stays outside.")
         var percent: Double?
@@ -116,8 +116,8 @@ struct RolloutCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Promote the candidate: it becomes the baseline.",
             discussion: "pinledger rollout promote com.example.app api.example.com")
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -131,8 +131,8 @@ struct RolloutCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Drop the candidate. All devices get the baseline.",
             discussion: "pinledger rollout drop com.example.app api.example.com")
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The host's name or wildcard pattern.") var host: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

@@ -4,8 +4,8 @@ import Pinning
 
 /// The owner of a rollout: an app, or one of its hosts.
 struct RolloutTarget: ParsableArguments {
-    @Argument(help: "The app's id.") var app: String
-    @Argument(help: "The host. Default: the app's own rollout.") var host: String?
+    @Argument(help: "The app's id.", completion: .apps) var app: String
+    @Argument(help: "The host. Default: the app's own rollout.", completion: .hosts) var host: String?
 
     /// The path of its rollout.
     var path: String {
@@ -87,7 +87,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("\(self.target.path)/plan")
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 RolloutReport.print(plan: json)
             }
         }
@@ -188,13 +188,14 @@ extension RolloutCommands {
         static let configuration = CommandConfiguration(
             abstract: "Show the share of devices that get candidates, and the progress of plans.",
             discussion: "pinledger rollout status com.example.app")
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))/rollouts")
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 RolloutReport.print(json, app: self.app)
             }
         }

@@ -19,8 +19,8 @@ struct RotationCommands: AsyncParsableCommand {
 
     /// A rotation that the app has.
     struct Target: ParsableArguments {
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "The rotation's name.") var rotation: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "The rotation's name.", completion: .rotations) var rotation: String
 
         var path: String { "\(RotationCommands.path(self.app))/\(APIClient.escaped(self.rotation))" }
     }
@@ -36,7 +36,7 @@ struct RotationCommands: AsyncParsableCommand {
                 The next key is a file (certificate, signing request, public key) or a pin that the hosts already have.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The hosts whose key is replaced.") var hosts: [String]
         @Option(help: "The next key: a file or a pin.") var next: String
         @Option(help: "The rotation's name. Default: the current time.") var name: String?
@@ -59,7 +59,7 @@ struct RotationCommands: AsyncParsableCommand {
             try await self.remote.withClient { client in
                 let answer = try await client.change("POST", RotationCommands.path(self.app), members, self.change)
                 ChangeReport.print(answer, self.remote.output)
-                guard self.remote.output == .table, answer["dry_run"] != true, answer["change"] == nil else { return }
+                guard self.remote.output.isTable, answer["dry_run"] != true, answer["change"] == nil else { return }
                 Console.print("Next: pinledger rotation status \(self.app)")
             }
         }
@@ -75,15 +75,16 @@ struct RotationCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show how far rotations are, what they wait for, and what --force would break.",
             discussion: "pinledger rotation status com.example.app")
-        @Argument(help: "The app's id.") var app: String
-        @Argument(help: "One rotation. Default: all.") var rotation: String?
+        @Argument(help: "The app's id.", completion: .apps) var app: String
+        @Argument(help: "One rotation. Default: all.", completion: .rotations) var rotation: String?
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 let base = RotationCommands.path(self.app)
                 let json = try await client.get(self.rotation.map { "\(base)/\(APIClient.escaped($0))" } ?? base)
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 let rotations = json["rotations"]?.arrayValue ?? [json]
                 if rotations.isEmpty { Console.error("None.") }
                 for (place, rotation) in rotations.enumerated() {

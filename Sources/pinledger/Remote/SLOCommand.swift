@@ -40,7 +40,7 @@ struct SLOCommand: AsyncParsableCommand {
         let last = try await self.read(places)
         let answered = last.enumerated().compactMap { index, last in last.map { (first: first?[index], last: $0) } }
         let levels = ServiceLevels(of: answered, missing: last.count - answered.count)
-        if self.remote.output == .table {
+        if self.remote.output.isTable {
             self.show(levels)
         } else {
             Console.print(

@@ -71,7 +71,8 @@ struct ServerOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Name of the server, as `pinledger context` knows it. Default: PINLEDGER_CONTEXT.", valueName: "name"))
+            "Name of the server, as `pinledger context` knows it. Default: PINLEDGER_CONTEXT.", valueName: "name"),
+        completion: .contexts)
     var context: String?
 
     @Option(
@@ -186,7 +187,10 @@ struct RemoteOptions: ParsableArguments {
     @OptionGroup var place: ServerOptions
 
     @Option(
-        name: [.customShort("o"), .customLong("output")], help: ArgumentHelp("Form of the output.", valueName: "form"))
+        name: [.customShort("o"), .customLong("output")],
+        help: ArgumentHelp(
+            "Form of the output. Lists have all values in wide, and the first column alone in name.", valueName: "form")
+    )
     var form: OutputForm = .table
 
     @OptionGroup var part: PartOption

@@ -18,7 +18,7 @@ struct SimulateCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The app's id.") var app: String
+    @Argument(help: "The app's id.", completion: .apps) var app: String
     @Argument(help: "The host that changes. Default: the whole app.") var host: String?
     @Option(help: "Set the rollout to this percentage.") var percent: Double?
     @Option(help: "Give candidates to app versions from this one on.") var minVersion: String?
@@ -45,7 +45,7 @@ struct SimulateCommand: AsyncParsableCommand {
             let answer = try await client.send("POST", path, body: question.canonicalBytes)
             try answer.check()
             let json = try answer.json
-            if self.remote.output != .table { Console.print(json, self.remote.output) } else { Self.print(json) }
+            if !self.remote.output.isTable { Console.print(json, self.remote.output) } else { Self.print(json) }
         }
     }
 

@@ -15,13 +15,16 @@ struct StatusCommand: AsyncParsableCommand {
             engaged, if anything is urgent, or if an answer is missing.
             """)
     @Flag(help: "Exit with 1 if anything is wrong.") var exitCode = false
+    @OptionGroup var watching: WatchOption
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
-        let status = try await self.remote.withClient { try await ServerStatus(of: $0) }
-        if self.remote.output == .table { status.show() } else { Console.print(status.json, self.remote.output) }
-        if let failure = status.failure { throw failure }
-        if self.exitCode, status.isTroubled { throw ExitCode(ExitStatus.failure.rawValue) }
+        try await self.watching.repeating {
+            let status = try await self.remote.withClient { try await ServerStatus(of: $0) }
+            if self.remote.output.isTable { status.show() } else { Console.print(status.json, self.remote.output) }
+            if let failure = status.failure { throw failure }
+            if self.exitCode, status.isTroubled { throw ExitCode(ExitStatus.failure.rawValue) }
+        }
     }
 }
 

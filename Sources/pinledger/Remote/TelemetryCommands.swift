@@ -23,14 +23,15 @@ struct TelemetryCommands: AsyncParsableCommand {
                 report. Reports that are not signed with a key of the app are advisory: anyone can send them.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Option(help: "Hours to look back; at most 336.") var hours = 24
         @Option(help: "Show only this host pattern.") var host: String?
         @Flag(help: "Show each minute. Needs --host.") var minutes = false
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 var path = TelemetryCommands.path(self.app, "telemetry?hours=\(self.hours)")
                 if let host = self.host { path += "&host=\(APIClient.escaped(host))" }
                 if self.minutes { path += "&minutes=true" }
@@ -39,7 +40,7 @@ struct TelemetryCommands: AsyncParsableCommand {
                     // Distinguishes a host without reports from one that the app does not have.
                     _ = try await client.get(HostCommands.path(self.app, host))
                 }
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 TelemetryText.print(json)
             }
         }
@@ -56,7 +57,7 @@ struct TelemetryCommands: AsyncParsableCommand {
                 `count_unsigned` lets a rollout plan count installs with unsigned reports, which anyone can send.
                 """
         )
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Option(help: "Replay with this threshold, in percent of failing installs.") var threshold: Double?
         @Option(help: "Hours to look back; at most 336.") var hours = 24
         @OptionGroup var remote: RemoteOptions
@@ -72,7 +73,7 @@ struct TelemetryCommands: AsyncParsableCommand {
             }
             try await self.remote.withClient { client in
                 let json = try await client.get(path)
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Self.print(json)
             }
         }
@@ -119,7 +120,7 @@ struct TelemetryCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "List an app's keys, including retired ones.",
                 discussion: "pinledger telemetry key list com.example.app")
-            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The app's id.", completion: .apps) var app: String
             @OptionGroup var remote: RemoteOptions
 
             func run() async throws {
@@ -141,7 +142,7 @@ struct TelemetryCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "Create a key and show its secret. It is shown only once.",
                 discussion: "pinledger telemetry key create com.example.app --note \"from 3.2 on\"")
-            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The app's id.", completion: .apps) var app: String
             @Option(help: ArgumentHelp("Note for people.", valueName: "text")) var note: String?
             @OptionGroup var direct: DirectChangeOptions
             var change: ChangeOptions { self.direct.options }
@@ -164,7 +165,7 @@ struct TelemetryCommands: AsyncParsableCommand {
                         }
                         return
                     }
-                    guard self.remote.output == .table else { return ChangeReport.print(json, self.remote.output) }
+                    guard self.remote.output.isTable else { return ChangeReport.print(json, self.remote.output) }
                     Console.error("The secret of \(json.text("key_id")), shown only once:")
                     Console.print(secret)
                 }
@@ -175,7 +176,7 @@ struct TelemetryCommands: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
                 abstract: "Retire a key: refuse what it signs and erase its secret.",
                 discussion: "pinledger telemetry key retire com.example.app tlk_01J8Z3KQ5T")
-            @Argument(help: "The app's id.") var app: String
+            @Argument(help: "The app's id.", completion: .apps) var app: String
             @Argument(help: "The key's id (tlk_…).") var id: String
             @OptionGroup var direct: DirectChangeOptions
             var change: ChangeOptions { self.direct.options }

@@ -11,7 +11,7 @@ struct WhoAmICommand: AsyncParsableCommand {
         let context = try self.remote.serverContext()
         try await self.remote.withClient { client in
             let json = try await client.get("/v1/whoami")
-            guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+            guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
             var table = Table(["WHAT", "VALUE"])
             table.add(["server", context.server])
             table.add(["name", json["actor"]?.text("name") ?? "-"])
@@ -71,13 +71,13 @@ struct TokenCommands: AsyncParsableCommand {
 
                 Networks are ranges of 256 addresses (IPv4) or /48 (IPv6); times are to the minute.
                 """)
-        @Argument(help: "The token's id (tok_…).") var id: String
+        @Argument(help: "The token's id (tok_…).", completion: .tokens) var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get("/v1/tokens/\(APIClient.escaped(self.id))")
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 table.add(["id", json.text("token_id")])
                 table.add(["name", json.text("name")])
@@ -170,7 +170,7 @@ struct TokenCommands: AsyncParsableCommand {
                 The new token has the name, the rights, the principal and the networks of the earlier one, which ends after the \
                 overlap, if it does not end before. Give the new text to its holder within this time.
                 """)
-        @Argument(help: "The earlier token's id (tok_…).") var id: String
+        @Argument(help: "The earlier token's id (tok_…).", completion: .tokens) var id: String
         @Option(help: ArgumentHelp("How long the earlier token is still accepted; at most 30d.", valueName: "time"))
         var overlap = "7d"
         @Option(
@@ -196,7 +196,7 @@ struct TokenCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a token at once.",
             discussion: "pinledger token revoke tok_01J8Z3KQ5T")
-        @Argument(help: "The token's id (tok_…).") var id: String
+        @Argument(help: "The token's id (tok_…).", completion: .tokens) var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 

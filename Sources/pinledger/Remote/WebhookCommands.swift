@@ -69,10 +69,11 @@ struct WebhookCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List webhooks.",
             discussion: "pinledger webhook list")
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 ListReport.print(
                     try await client.get("/v1/webhooks"), "webhooks", self.remote.output,
                     ["ID", "URL", "PAUSED", "TYPES", "APPS", "DESCRIPTION"]
@@ -120,13 +121,13 @@ struct WebhookCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show a webhook and the state of its deliveries.",
             discussion: "pinledger webhook show whk_01J8Z3KQ5T")
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             try await self.remote.withClient { client in
                 let json = try await client.get(WebhookCommands.path(self.id))
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 var table = Table(["WHAT", "VALUE"])
                 for name in [
                     "webhook_id", "url", "description", "created_at", "secret_rotated_at", "pause_cause", "paused_at",
@@ -152,7 +153,7 @@ struct WebhookCommands: AsyncParsableCommand {
                 An empty list of types or apps means all.
                 """
         )
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @Option(help: ArgumentHelp("Address that messages are posted to.", valueName: "url")) var url: String?
         @OptionGroup var filter: Filter
         @Option(help: ArgumentHelp("Note for people; empty to clear it.", valueName: "text"))
@@ -176,7 +177,7 @@ struct WebhookCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Pause a webhook. Events wait in the ledger.",
             discussion: "pinledger webhook pause whk_01J8Z3KQ5T")
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -189,7 +190,7 @@ struct WebhookCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Resume a paused webhook with the event after the last one sent.",
             discussion: "pinledger webhook resume whk_01J8Z3KQ5T")
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -202,7 +203,7 @@ struct WebhookCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a webhook and erase its secret.",
             discussion: "pinledger webhook remove whk_01J8Z3KQ5T")
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
@@ -221,7 +222,7 @@ struct WebhookCommands: AsyncParsableCommand {
                 four.
                 """
         )
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var direct: DirectChangeOptions
         var change: ChangeOptions { self.direct.options }
         @OptionGroup var remote: RemoteOptions
@@ -247,7 +248,7 @@ struct WebhookCommands: AsyncParsableCommand {
             }
             return
         }
-        guard output == .table else { return ChangeReport.print(json, output) }
+        guard output.isTable else { return ChangeReport.print(json, output) }
         let id = json["events"]?.arrayValue?.first?["data"]?.text("webhook_id") ?? "-"
         Console.error("The secret of \(id), shown only once:")
         Console.print(secret)

@@ -7,7 +7,7 @@ extension WebhookCommands {
         static let configuration = CommandConfiguration(
             abstract: "Send a signed test message and show the result.",
             discussion: "pinledger webhook test whk_01J8Z3KQ5T")
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -17,10 +17,10 @@ extension WebhookCommands {
                 try answer.check()
                 let json = try answer.json
                 guard json["delivered"] == true else {
-                    if self.remote.output != .table { Console.print(json, self.remote.output) }
+                    if !self.remote.output.isTable { Console.print(json, self.remote.output) }
                     throw CommandFailure("the test was not delivered: \(json.text("error"))")
                 }
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Console.print(
                     "Delivered \(json.text("id")): \(json.text("status")) in \(json.text("milliseconds")) ms.")
             }
@@ -36,15 +36,16 @@ extension WebhookCommands {
                 Finished deliveries are kept for 30 days.
                 """
         )
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @Option(help: "Show only deliveries in this state.") var state: DeliveryState?
         @Option(help: ArgumentHelp("Show at most this many.", valueName: "count")) var limit = 50
+        @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             guard self.limit > 0 else { throw CommandFailure("--limit must be at least 1", status: .usage) }
             let filter = self.state.map { ["state=\($0.rawValue)"] } ?? []
-            try await self.remote.withClient { client in
+            try await self.watching.with(self.remote) { client in
                 var deliveries: [JSON] = []
                 var cursor: String?
                 repeat {
@@ -79,7 +80,7 @@ extension WebhookCommands {
                 With --from and --until, all events of that range that pass the filters are sent again; at most 10000.
                 """
         )
-        @Argument(help: "The webhook's id (whk_…).") var id: String
+        @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @Argument(help: "Position of the event to send again.") var position: Int64?
         @Option(help: ArgumentHelp("First position of a range.", valueName: "position")) var from: Int64?
         @Option(help: ArgumentHelp("Position after the last one of the range.", valueName: "position")) var until:
@@ -101,7 +102,7 @@ extension WebhookCommands {
                 let answer = try await client.send("POST", path, body: body.canonicalBytes)
                 try answer.check()
                 let json = try answer.json
-                guard self.remote.output == .table else { return Console.print(json, self.remote.output) }
+                guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Console.print("Events to send again: \(json.text("replayed")).")
             }
         }

@@ -41,9 +41,11 @@ struct BundleOptions: ParsableArguments {
 
         /// Reads the bundles of a partition, and compares them with the ledger.
         func verify(_ partition: EventPartition) async throws {
-            try await self.writer.verify(
-                partition.bundles, with: try await self.reader.bundleRoots(at: partition.bundles), on: self.connection,
-                noting: BundleOptions.progress("verified", to: partition.bundles.upperBound))
+            try await BundleOptions.progressing("verified", to: partition.bundles.upperBound) { noting in
+                try await self.writer.verify(
+                    partition.bundles, with: try await self.reader.bundleRoots(at: partition.bundles),
+                    on: self.connection, noting: noting)
+            }
         }
     }
 
@@ -108,11 +110,13 @@ struct BundleOptions: ParsableArguments {
         }
     }
 
-    /// Says on standard error how far it has come, now and then.
-    static func progress(_ verb: String, to end: Int64) -> @Sendable (Int64) -> Void {
-        { position in
-            if position % 262_144 == 0 { Console.error("\(verb) to position \(position) of \(end)") }
-        }
+    /// Does something with each of these positions, and says on standard error how far it has come.
+    static func progressing<Result>(
+        _ verb: String, to end: Int64, _ body: (@escaping @Sendable (Int64) -> Void) async throws -> Result
+    ) async throws -> Result {
+        let progress = ProgressLine(verb, "events")
+        defer { progress.end() }
+        return try await body { progress.note($0, of: end) }
     }
 }
 
@@ -139,9 +143,11 @@ extension BundleCommands {
                 }
                 for partition in full {
                     let positions = partition.bundles
-                    let written = try await tools.writer.write(
-                        positions, with: try await tools.reader.bundleRoots(at: positions), on: tools.connection,
-                        noting: BundleOptions.progress("written", to: positions.upperBound))
+                    let written = try await BundleOptions.progressing("written", to: positions.upperBound) { noting in
+                        try await tools.writer.write(
+                            positions, with: try await tools.reader.bundleRoots(at: positions), on: tools.connection,
+                            noting: noting)
+                    }
                     Console.print(
                         "Events \(partition.first) to \(partition.end - 1) are in \(positions.count / Tile.fullWidth) bundles, \(written) of them new."
                     )

@@ -382,7 +382,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func show(_ findings: [Finding]) {
-        if self.output != .table {
+        if !self.output.isTable {
             let json = JSON.array(
                 findings.map { finding in
                     .members([

@@ -196,7 +196,10 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                     advice: "Give the directory with the bundles: --bundles DIRECTORY.", status: .usage)
             }
             do {
-                return try await LedgerAuditor(expectations: expectations).run(on: connection) { connection in
+                let progress = ProgressLine("read", "events")
+                defer { progress.end() }
+                let auditor = LedgerAuditor(expectations: expectations) { progress.note($0, of: $1) }
+                return try await auditor.run(on: connection) { connection in
                     Beside(
                         time: Timestamp(microseconds: try connection.query("SELECT now()").only.timestamp(0)),
                         documents: try DocumentCheck.Stored.all(connection),
@@ -289,7 +292,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         _ findings: LedgerFindings, _ outcome: LedgerAuditor.Outcome, _ documents: [DocumentCheck.Stored], behind: Int,
         seconds: Double
     ) {
-        guard self.output == .table else {
+        guard self.output.isTable else {
             let report: JSON = .members([
                 "status": findings.isEmpty ? "clean" : "damaged",
                 "position": .integer(outcome.position),

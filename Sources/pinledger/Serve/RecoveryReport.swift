@@ -31,7 +31,7 @@ struct RecoveryReport: Sendable {
     private static let rows = 200
 
     func show(_ output: OutputForm, _ outcome: Outcome?) {
-        guard output == .table else { return Console.print(self.json(outcome), output) }
+        guard output.isTable else { return Console.print(self.json(outcome), output) }
         self.showLoss()
         guard let outcome else { return self.showPlan() }
         if let epoch = outcome.began, let restoration = self.plan.restoration {

@@ -109,7 +109,7 @@ struct ContextCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Set which context commands use where nothing else is said.",
             discussion: "pinledger context use production")
-        @Argument(help: "The name.") var name: String
+        @Argument(help: "The name.", completion: .contexts) var name: String
 
         func run() async throws {
             try await ContextFile.change { try $0.use(self.name) }
@@ -126,7 +126,7 @@ struct ContextCommands: AsyncParsableCommand {
 
         func run() async throws {
             let file = try ContextCommands.file()
-            guard self.output == .table else {
+            guard self.output.isTable else {
                 return Console.print(
                     .members([
                         "current": file.current.map { .string($0) }, "contexts": .array(file.contexts.map(\.json)),
@@ -148,7 +148,7 @@ struct ContextCommands: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a context. The files that it names stay.",
             discussion: "pinledger context remove production")
-        @Argument(help: "The name.") var name: String
+        @Argument(help: "The name.", completion: .contexts) var name: String
 
         func run() async throws {
             try await ContextFile.change { try $0.remove(self.name) }

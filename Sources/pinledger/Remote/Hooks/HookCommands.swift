@@ -36,7 +36,7 @@ struct HookCommands: AsyncParsableCommand {
 
                 Without --certificate and --key, the files are those of which certbot, lego or acme.sh tells its hooks.
                 """)
-        @Argument(help: "The app's id.") var app: String
+        @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The hosts for which the certificate is served.") var hosts: [String]
         @Option(help: ArgumentHelp("Directory from which servers read their certificate.", valueName: "directory"))
         var into: String
@@ -164,7 +164,7 @@ struct HookCommands: AsyncParsableCommand {
                         "served": live.map { ["pin": .string($0.pin.description), "until": .string($0.end.rfc3339)] },
                     ]))
             }
-            guard self.output == .table else { return Console.print(["directories": .array(all)], self.output) }
+            guard self.output.isTable else { return Console.print(["directories": .array(all)], self.output) }
             for one in all {
                 let deployment = one["deployment"] ?? .null
                 let hosts = deployment["hosts"]?.arrayValue?.compactMap(\.stringValue).joined(separator: ", ") ?? ""

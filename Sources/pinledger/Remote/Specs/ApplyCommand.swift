@@ -35,7 +35,7 @@ struct ApplyCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.remote.withClient { client in
             let plans = try await self.plans(client)
-            if self.remote.output == .table, self.plan == nil { plans.show(.table) }
+            if self.remote.output.isTable, self.plan == nil { plans.show(.table) }
             guard plans.server == client.base else {
                 throw CommandFailure(
                     "the plan is for \(plans.server), and not for \(client.base)",
@@ -44,7 +44,7 @@ struct ApplyCommand: AsyncParsableCommand {
             try plans.checkNoneIsRefused()
             let wanted = self.plan == nil ? plans.changed : plans.plans
             guard !wanted.isEmpty else {
-                if self.remote.output != .table { Console.print(JSON.object(["apps": []]), self.remote.output) }
+                if !self.remote.output.isTable { Console.print(JSON.object(["apps": []]), self.remote.output) }
                 return
             }
             if !self.yes, self.plan == nil { try self.confirm(wanted.count) }
@@ -75,7 +75,7 @@ struct ApplyCommand: AsyncParsableCommand {
     /// Asks for confirmation on a terminal. A script is not asked: its command is explicit.
     private func confirm(_ count: Int) throws {
         guard isatty(STDIN_FILENO) == 1 else { return }
-        guard self.remote.output == .table else {
+        guard self.remote.output.isTable else {
             throw CommandFailure("--output \(self.remote.output) on a terminal needs --yes", status: .usage)
         }
         Console.error("Type yes to change \(count == 1 ? "this app" : "these \(count) apps"):")
@@ -102,14 +102,14 @@ struct ApplyCommand: AsyncParsableCommand {
                     "\(plan.spec.app): \(failure.message)",
                     advice: Self.advice(answers.count, of: wanted.count, failure), status: failure.status)
             }
-            if self.remote.output == .table { Console.print("\(plan.spec.app): recorded.") }
+            if self.remote.output.isTable { Console.print("\(plan.spec.app): recorded.") }
         }
         self.print(answers)
     }
 
     /// Shows them where the output is for programs.
     private func print(_ answers: [JSON]) {
-        guard self.remote.output != .table else { return }
+        guard !self.remote.output.isTable else { return }
         Console.print(JSON.object(["apps": .array(answers)]), self.remote.output)
     }
 
@@ -134,7 +134,7 @@ struct ApplyCommand: AsyncParsableCommand {
         }
         try await draft.propose(client)
         let change = try await client.get(ChangeCommands.path(draft.id))
-        guard self.remote.output == .table else { return Console.print(change, self.remote.output) }
+        guard self.remote.output.isTable else { return Console.print(change, self.remote.output) }
         ChangeText.print(change)
     }
 }

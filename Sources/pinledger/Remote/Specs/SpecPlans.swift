@@ -144,7 +144,7 @@ struct SpecPlans {
 extension SpecPlans {
     /// Shows the plans: what would be recorded, what would differ, and what stays.
     func show(_ output: OutputForm) {
-        guard output == .table else {
+        guard output.isTable else {
             return Console.print(
                 JSON.object([
                     "apps": .array(

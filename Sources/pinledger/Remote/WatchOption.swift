@@ -1,0 +1,44 @@
+import ArgumentParser
+import Foundation
+import PinWire
+
+/// The flag by which a command shows the same again and again.
+struct WatchOption: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Show it again after so many seconds, until Control-C. In a terminal it replaces what is shown.",
+            valueName: "seconds"))
+    var watch: Double?
+
+    func validate() throws {
+        guard let watch, !(0.5...3600).contains(watch) else { return }
+        throw ValidationError("--watch must be from 0.5 to 3600 seconds")
+    }
+
+    /// Runs `body` with a client, and again every so many seconds where that is asked for.
+    ///
+    /// A failure ends the command the first time. Later it is shown, and the next time may be better: who watches an outage goes on.
+    func with(_ remote: RemoteOptions, _ body: (APIClient) async throws -> Void) async throws {
+        try await self.repeating { try await remote.withClient(body) }
+    }
+
+    /// Runs `body`, and again every so many seconds where that is asked for.
+    func repeating(_ body: () async throws -> Void) async throws {
+        guard let watch else { return try await body() }
+        let isTerminal = isatty(STDOUT_FILENO) == 1
+        var isFirst = true
+        while true {
+            // The cursor home, and all below it empty; what was scrolled away stays.
+            if isTerminal { Console.write(Array("\u{1B}[H\u{1B}[2J".utf8)) }
+            do { try await body() } catch let code as ExitCode {
+                throw code
+            } catch {
+                guard !isFirst else { throw error }
+                let failure = ErrorText.failure(for: error)
+                Console.error("pinledger: \(failure.message)")
+            }
+            isFirst = false
+            try await Task.sleep(for: .seconds(watch))
+        }
+    }
+}
