@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -187,3 +189,86 @@ def test_a_running_node_takes_over_what_it_can_and_names_the_rest(server, tmp_pa
         assert api.get("/readyz").status == 200
     finally:
         node.stop()
+
+
+def test_settings_that_do_not_go_together_are_refused_by_their_place(tmp_path):
+    def refused(text: str, status: int = 2, **variables: str) -> str:
+        file = written(tmp_path / "pinledger.yaml", "database: dbname=x\n" + text)
+        return run("config", "check", "--config", file, environment=variables, status=status).stderr.replace(file, "FILE")
+
+    assert "FILE, line 2: tls_key and tls_certificate must be given together" in refused("tls_key: /x\n")
+    assert "PINLEDGER_TLS_CERTIFICATE and PINLEDGER_TLS_KEY must be given together" in refused("", PINLEDGER_TLS_CERTIFICATE="/x")
+    said = refused("admin_client_ca_file: /x\n")
+    assert "FILE, line 2: admin_client_ca_file is of no use without TLS" in said and "Give tls_certificate and tls_key too" in said
+    assert f"FILE, line 2: kek_file: the key-encryption key cannot be read from {tmp_path}/none" in refused(f"kek_file: {tmp_path}/none\n", 1)
+    assert "FILE, line 2: country_database: " in refused("country_database: /none.mmdb\n", 1)
+    assert "FILE, line 2: tls_certificate: " in refused("tls_certificate: /none\ntls_key: /none\n", 1)
+    # What a flag gives needs no place.
+    file = written(tmp_path / "pinledger.yaml", "database: dbname=x\n")
+    assert "pinledger: the key-encryption key cannot be read from /none" in run("config", "check", "--config", file, "--kek-file", "/none", status=1).stderr
+
+
+def test_every_setting_of_a_program_is_shown(tmp_path):
+    page = run("handbook", "configuration").stdout
+    names = set(re.findall(r"^\| `[^|]*\| `PINLEDGER_[^|]*\| `(\w+)`", page, re.MULTILINE)) | {"snapshot_audit"}
+    servers = shown("--database", "dbname=x")
+    edges = {one["setting"] for one in json.loads(run(*edge_config("show", tmp_path), "--output", "json").stdout)}
+    assert names == set(servers) | edges
+    assert {"listen", "upstream", "trusted_keys", "downstream_token_file"} <= edges and "database" not in edges and "upstream" not in servers
+
+
+def edge_config(command: str, directory: Path, text: str = "") -> list[str]:
+    """A command about an edge's file, which is usable but for `text`."""
+    key = {"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", "use": "sig", "alg": "EdDSA"}
+    (directory / "keys.json").write_text(json.dumps({"keys": [key]}))
+    file = written(directory / "edge.yaml", f"upstream: https://pins.example.com\ntrusted_keys: {directory}/keys.json\n{text}")
+    return ["edge", "config", command, "--config", file]
+
+
+def test_an_edge_checks_its_settings_and_shows_where_they_are_from(tmp_path):
+    assert "2 are given" in run(*edge_config("check", tmp_path)).stdout
+    rows = run(*edge_config("show", tmp_path), "--given").stdout.splitlines()
+    assert len(rows) == 3 and f"{tmp_path}/edge.yaml, line 1" in rows[1]
+    for text, status, complaint in [
+        ("upstrem_interval: 5\n", 2, "line 3: there is no setting upstrem_interval: do you mean upstream_interval?"),
+        ("database: dbname=x\n", 2, "line 3: there is no setting database"),
+        ("upstream_interval: 0\n", 2, "line 3: upstream_interval must be from 1 to"),
+        ("tls_key: /x\n", 2, "line 3: tls_key and tls_certificate must be given together"),
+        ("upstream_ca_file: /none\n", 2, "line 3: upstream_ca_file: "),
+    ]:
+        for command in ("check", "show"):
+            said = run(*edge_config(command, tmp_path, text), status=status).stderr
+            assert f"{tmp_path}/edge.yaml, {complaint}" in said, said
+
+
+def answers(api: API) -> bool:
+    try:
+        return api.get("/healthz").status == 200
+    except OSError:
+        return False
+
+
+def test_a_running_edge_takes_over_what_it_can_and_names_the_rest(tmp_path):
+    port = free_port()
+
+    def settings(level: str, limit: int, interval: int = 60) -> list[str]:
+        more = f"listen: 127.0.0.1:{port}\nlog_level: {level}\nconnections_per_network: {limit}\nupstream_interval: {interval}\n"
+        return edge_config("check", tmp_path, more)
+
+    file = settings("notice", 1000)[-1]
+    edge, api = Process(tmp_path / "log", ["edge", "serve", "--config", file], port), API(port, None)
+    edge.spawn()
+    try:
+        edge.wait_until(lambda: api.get("/healthz").status == 200)
+        settings("debug", 1, interval=61)
+        edge.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "settings_need_restart" in edge.tail(), "the line about the restart")
+        assert edge.tail().split("settings=")[1].split()[0].strip('"') == "upstream_interval"
+        with socket.create_connection(("127.0.0.1", port)):
+            eventually(lambda: not answers(api), "the new limit")
+        eventually(lambda: answers(api), "the place that was given back")
+        settings("loud", 1000)
+        edge.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "file_refused" in edge.tail(), "the refusal")
+    finally:
+        edge.stop()

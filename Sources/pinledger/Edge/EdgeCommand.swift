@@ -5,7 +5,7 @@ import Logging
 struct EdgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "edge", abstract: "Serve another server's documents, verified, where clients are.",
-        subcommands: [EdgeServeCommand.self, EdgeExportCommand.self])
+        subcommands: [EdgeServeCommand.self, EdgeExportCommand.self, EdgeConfigCommands.self])
 }
 
 struct EdgeServeCommand: AsyncParsableCommand {

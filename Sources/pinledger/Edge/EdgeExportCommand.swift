@@ -25,7 +25,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
     func run() async throws {
         let settings = try self.file.settings(of: .edge)
         let keys = try self.options.keys(settings)
-        let upstream = try self.options.open(settings)
+        let upstream = try self.options.address(settings).open()
         let outcome = await self.export(from: upstream, keys)
         await upstream.close()
         try outcome.get()

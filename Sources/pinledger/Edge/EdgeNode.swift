@@ -14,11 +14,13 @@ import UnixSignals
 struct EdgeNode {
     let configuration: EdgeConfiguration
     let logger: Logger
+    private let logLevel: SharedLogLevel
     private let lines = HeldLines()
 
     init(configuration: EdgeConfiguration) {
         self.configuration = configuration
         let level = SharedLogLevel(configuration.logLevel)
+        self.logLevel = level
         self.logger = Logger(label: "pinledger") { [lines] in
             RepeatedLines(configuration.logFormat.handler(label: $0), held: lines, level: level)
         }
@@ -29,13 +31,16 @@ struct EdgeNode {
     /// - Parameter onServing: Called once the clients' listener is bound, with its port.
     func run(onServing: @escaping @Sendable (Int) async -> Void) async throws {
         EventLoops.fitToProcessors()
-        let failure = await self.serve(onServing)
-        await self.configuration.upstream.close()
+        let upstream = self.configuration.upstream.open()
+        let failure = await self.serve(from: upstream, onServing)
+        await upstream.close()
         if let failure { throw failure }
         self.logger.log(.serverStopped)
     }
 
-    private func serve(_ onServing: @escaping @Sendable (Int) async -> Void) async -> (any Error)? {
+    private func serve(
+        from upstream: Upstream, _ onServing: @escaping @Sendable (Int) async -> Void
+    ) async -> (any Error)? {
         let (configuration, logger) = (self.configuration, self.logger)
         let documents = EdgeDocuments(
             table: DocumentTable(), keys: configuration.keys, logger: logger, clock: Node.clock)
@@ -53,9 +58,9 @@ struct EdgeNode {
         let server = Server(
             edge: services, limits: limits, certificate: configuration.certificate, accessLog: accessLog)
         let follower = EdgeFollower(
-            upstream: configuration.upstream, documents: documents, status: services.status, logger: logger,
+            upstream: upstream, documents: documents, status: services.status, logger: logger,
             interval: configuration.interval, clock: Node.clock)
-        let forwarder = ReportForwarder(queue: services.reports, upstream: configuration.upstream, logger: logger)
+        let forwarder = ReportForwarder(queue: services.reports, upstream: upstream, logger: logger)
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
@@ -82,7 +87,8 @@ struct EdgeNode {
         running.append(
             .init(
                 service: FileRenewal(
-                    files: self.renewedFiles(documents, follower) + (accessLog.map { [.accessLog($0)] } ?? []),
+                    files: self.renewedFiles(documents, follower, server)
+                        + (accessLog.map { [.accessLog($0)] } ?? []),
                     logger: logger)))
         var listeners = [
             Server.Listener(
@@ -143,10 +149,26 @@ struct EdgeNode {
         }
     }
 
+    /// Takes over the settings that a running edge can.
+    private func apply(_ settings: SettingsRenewal.Reloaded, to server: Server) {
+        self.logLevel.set(settings.logLevel)
+        self.configuration.trustedProxies.set(settings.trustedProxies)
+        server.apply(settings.limits)
+    }
+
     /// The files that are reloaded when they are replaced.
-    private func renewedFiles(_ documents: EdgeDocuments, _ follower: EdgeFollower) -> [FileRenewal.File] {
+    private func renewedFiles(
+        _ documents: EdgeDocuments, _ follower: EdgeFollower, _ server: Server
+    ) -> [FileRenewal.File] {
         let tokens = self.configuration.downstream
-        var files: [FileRenewal.File] = [
+        var files: [FileRenewal.File] = []
+        if let renewal = self.configuration.renewal {
+            files.append(
+                .init(name: "the configuration") { isForced throws(FileRenewal.Unusable) in
+                    try renewal.reload(isForced: isForced, self.logger) { self.apply($0, to: server) }
+                })
+        }
+        files += [
             .init(name: "the trusted keys") { isForced throws(FileRenewal.Unusable) in
                 let isNew: Bool
                 do throws(TrustedKeys.Unusable) { isNew = try documents.keys.reload(isForced: isForced) } catch {

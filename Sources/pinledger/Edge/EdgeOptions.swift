@@ -78,7 +78,7 @@ struct EdgeOptions: ParsableArguments {
 
 /// The settings that an edge needs before it starts.
 struct EdgeConfiguration: Sendable {
-    let upstream: Upstream
+    let upstream: UpstreamAddress
     let keys: TrustedKeys
     let interval: Duration
     /// The absolute path; nil for an edge that keeps nothing.
@@ -100,17 +100,36 @@ struct EdgeConfiguration: Sendable {
 
     static let defaultListen = "127.0.0.1:8450"
 
+    /// What keeps the settings of the file up to date; nil where there is no file.
+    private(set) var renewal: SettingsRenewal?
+
+    /// Reads the settings of an edge that is about to start.
     init(_ options: EdgeOptions) throws {
-        let settings = try options.file.settings(of: .edge)
+        let file = try options.file.read(of: .edge)
+        let settings = try Settings(file: file)
+        try self.init(options, settings)
+        self.renewal = file.map { file in
+            SettingsRenewal(of: file, in: .edge, settings) { settings in
+                SettingsRenewal.Reloaded(
+                    logLevel: try NodeConfiguration.logLevel(settings, options.logLevel),
+                    limits: try options.limits.read(settings).0,
+                    trustedProxies: try settings.networks(.trustedProxy, options.trustedProxy))
+            }
+        }
+    }
+
+    init(_ options: EdgeOptions, _ settings: Settings) throws {
         self.keys = try options.upstream.keys(settings)
         self.interval = .seconds(try settings.number(.upstreamInterval, options.upstreamInterval, or: 60, in: 1...3600))
         self.stateDirectory = settings.text(.stateDirectory, options.stateDirectory).map {
             URL(fileURLWithPath: $0).standardizedFileURL.path
         }
-        do throws(DownstreamTokens.Unusable) {
-            self.downstream = try DownstreamTokens(
-                file: settings.text(.downstreamTokenFile, options.downstreamTokenFile))
-        } catch { throw CommandFailure(error.description, advice: error.advice, status: .usage) }
+        let tokens = settings.text(.downstreamTokenFile, options.downstreamTokenFile)
+        self.downstream = try settings.locating(.downstreamTokenFile) {
+            do throws(DownstreamTokens.Unusable) { return try DownstreamTokens(file: tokens) } catch {
+                throw CommandFailure(error.description, advice: error.advice, status: .usage)
+            }
+        }
         self.listen = try settings.address(
             .listen, settings.text(.listen, options.listen, default: Self.defaultListen) ?? Self.defaultListen)
         self.metricsListen = try settings.text(.metricsListen, options.metricsListen).map {
@@ -121,11 +140,9 @@ struct EdgeConfiguration: Sendable {
         self.logLevel = try NodeConfiguration.logLevel(settings, options.logLevel)
         self.logFormat = try NodeConfiguration.logFormat(settings, options.logFormat)
         self.accessLog = try options.access.read(settings)
-        self.certificate = try NodeConfiguration.readCertificate(
-            settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
-            operatorAuthorities: nil, isApart: false)
+        self.certificate = try settings.certificate(
+            options.tlsCertificate, options.tlsKey, operatorAuthorities: nil, isApart: false)
         (self.limits, self.drainDelay) = try options.limits.read(settings)
-        // Last: it is to be closed, which nobody would do for a configuration that was refused.
-        self.upstream = try options.upstream.open(settings)
+        self.upstream = try options.upstream.address(settings)
     }
 }

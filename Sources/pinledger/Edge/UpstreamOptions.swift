@@ -31,8 +31,8 @@ struct UpstreamOptions: ParsableArguments {
             valueName: "file"))
     var trustedKeys: String?
 
-    /// The upstream, which the caller closes.
-    func open(_ settings: Settings) throws -> Upstream {
+    /// Where the upstream is.
+    func address(_ settings: Settings) throws -> UpstreamAddress {
         guard let base = settings.text(.upstream, self.upstream) else {
             throw CommandFailure(
                 "no upstream is given", advice: "Give --upstream, such as --upstream https://pins.example.com.",
@@ -52,8 +52,8 @@ struct UpstreamOptions: ParsableArguments {
         }
         let authorities = settings.text(.upstreamCAFile, self.upstreamCAFile)
         let trust: ServerTrust = authorities.map { .authorities(file: $0) } ?? .system
-        return Upstream(
-            base: base, tokenFile: tokenFile, tls: try trust.configuration(), userAgent: "pinledger/\(Version.text)")
+        return UpstreamAddress(
+            base: base, tokenFile: tokenFile, tls: try settings.locating(.upstreamCAFile, trust.configuration))
     }
 
     /// The keys that documents are verified with.
@@ -65,8 +65,22 @@ struct UpstreamOptions: ParsableArguments {
                     "Save /client/v1/jwks.json of a server that you trust in a file, compare the keys with `pinledger key list` there, and give the file with --trusted-keys.",
                 status: .usage)
         }
-        do throws(TrustedKeys.Unusable) { return try TrustedKeys(file: file) } catch {
-            throw CommandFailure(error.description, advice: error.advice, status: .usage)
+        return try settings.locating(.trustedKeys) {
+            do throws(TrustedKeys.Unusable) { return try TrustedKeys(file: file) } catch {
+                throw CommandFailure(error.description, advice: error.advice, status: .usage)
+            }
         }
+    }
+}
+
+/// An upstream before it is asked.
+struct UpstreamAddress: Sendable {
+    let base: String
+    let tokenFile: String?
+    let tls: TLSConfiguration
+
+    /// The upstream, which the caller closes.
+    func open() -> Upstream {
+        Upstream(base: self.base, tokenFile: self.tokenFile, tls: self.tls, userAgent: "pinledger/\(Version.text)")
     }
 }

@@ -38,7 +38,8 @@ enum ServerTrust: Hashable, Sendable {
         case .system: break
         case .anything: configuration.certificateVerification = .none
         case .authorities(let file), .systemAnd(let file):
-            let advice = "It is named by --ca-file, PINLEDGER_CA_FILE or SSL_CERT_FILE, and holds certificates in PEM."
+            let advice =
+                "It must hold certificates in PEM. Where no setting or flag names it, PINLEDGER_CA_FILE or SSL_CERT_FILE does."
             guard let data = FileManager.default.contents(atPath: file) else {
                 throw CommandFailure(
                     "the file with certification authorities, \(file), cannot be read", advice: advice, status: .usage)

@@ -269,11 +269,11 @@ struct NodeConfiguration: Sendable {
         let settings = try Settings(file: file)
         try self.init(options, settings)
         self.renewal = file.map { file in
-            SettingsRenewal(of: file, settings: settings.effective) { settings in
+            SettingsRenewal(of: file, in: .server, settings) { settings in
                 SettingsRenewal.Reloaded(
                     logLevel: try Self.logLevel(settings, options.logLevel),
                     limits: try options.limits.read(settings).0,
-                    telemetry: try options.telemetry.read(settings))
+                    trustedProxies: try options.telemetry.read(settings).trustedProxies)
             }
         }
     }
@@ -304,7 +304,9 @@ struct NodeConfiguration: Sendable {
             try settings.address(.metricsListen, $0)
         }
         self.isReadOnly = try settings.isOn(.readOnly, options.readOnly)
-        self.keyEncryptionKey = try settings.text(.kekFile, options.kekFile).map(Self.readKey)
+        self.keyEncryptionKey = try settings.text(.kekFile, options.kekFile).map { file in
+            try settings.locating(.kekFile) { try Self.readKey(file) }
+        }
         do {
             self.batchPublicKeys = try Self.readBatchPublicKeys(
                 settings.list(.batchPublicKey, options.batchPublicKey))
@@ -333,8 +335,10 @@ struct NodeConfiguration: Sendable {
             return name
         }
         self.countryDatabase = try settings.text(.countryDatabase, options.countryDatabase).map { file in
-            do throws(CountryDatabase.Failure) { return try CountryDatabase(file: file) } catch {
-                throw CommandFailure(error.description, advice: error.advice)
+            try settings.locating(.countryDatabase) {
+                do throws(CountryDatabase.Failure) { return try CountryDatabase(file: file) } catch {
+                    throw CommandFailure(error.description, advice: error.advice)
+                }
             }
         }
         self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
@@ -342,18 +346,17 @@ struct NodeConfiguration: Sendable {
         self.logFormat = try Self.logFormat(settings, options.logFormat)
         self.accessLog = try options.access.read(settings)
         self.traces = try options.traces.read(settings)
-        self.certificate = try Self.readCertificate(
-            settings.text(.tlsCertificate, options.tlsCertificate), settings.text(.tlsKey, options.tlsKey),
-            operatorAuthorities: settings.text(.adminClientCAFile, options.adminClientCAFile),
-            isApart: self.adminListen != nil
-        )
+        self.certificate = try settings.certificate(
+            options.tlsCertificate, options.tlsKey, operatorAuthorities: options.adminClientCAFile,
+            isApart: self.adminListen != nil)
         self.isAdminBehindProxy = try settings.isOn(.adminBehindProxy, options.adminBehindProxy)
         self.outgoing = try options.outgoing.read(settings)
         self.firebase = try options.firebase.read(settings)
         guard !self.isReadOnly || self.firebase.accounts.isEmpty else {
-            throw CommandFailure(
-                "--firebase-credentials and --read-only cannot be combined: a read-only node pushes nothing",
-                advice: "Give the service account to a node that runs without --read-only.", status: .usage)
+            let readOnly = settings.name(of: .readOnly, as: .firebaseCredentials)
+            throw settings.failure(
+                .firebaseCredentials, "and \(readOnly) cannot be combined: a read-only node pushes nothing",
+                advice: "Give the service account to a node that runs without \(readOnly).")
         }
         (self.limits, self.drainDelay) = try options.limits.read(settings)
         self.probing = try options.probing.read(settings)
@@ -376,33 +379,6 @@ struct NodeConfiguration: Sendable {
             advice:
                 "Give --tls-certificate and --tls-key, or keep operators on this machine with --admin-listen 127.0.0.1:8441. Where a proxy in front speaks TLS, say so with --admin-behind-proxy.",
             status: .usage)
-    }
-
-    static func readCertificate(
-        _ certificate: String?, _ key: String?, operatorAuthorities: String?, isApart: Bool
-    ) throws -> ServerCertificate? {
-        switch (certificate, key) {
-        case (nil, nil):
-            guard operatorAuthorities == nil else {
-                throw CommandFailure(
-                    "--admin-client-ca-file is of no use without TLS",
-                    advice: "Give --tls-certificate and --tls-key too.", status: .usage)
-            }
-            return nil
-        case (let certificate?, let key?):
-            guard operatorAuthorities == nil || isApart else {
-                throw CommandFailure(
-                    "--admin-client-ca-file needs an address for operators: clients have no certificates",
-                    advice: "Give --admin-listen, such as --admin-listen 10.0.0.5:8441.", status: .usage)
-            }
-            do {
-                return try ServerCertificate(
-                    certificateFile: certificate, keyFile: key, operatorAuthorities: operatorAuthorities)
-            } catch {
-                throw CommandFailure(error.description, advice: error.advice)
-            }
-        default: throw CommandFailure("--tls-certificate and --tls-key must be given together", status: .usage)
-        }
     }
 
     static func logLevel(_ settings: Settings, _ flag: Logger.Level?) throws -> Logger.Level {

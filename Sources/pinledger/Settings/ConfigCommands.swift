@@ -26,8 +26,13 @@ struct ConfigCommands: ParsableCommand {
             let settings = try self.options.file.settings()
             try NodeConfiguration(self.options, settings).checkOperatorsAddress()
             let visible = Self.visiblePassword(settings.effective(.database)).map { [$0] } ?? []
-            for warning in Self.warnings() + visible { Console.error("warning: \(warning)") }
-            let given = settings.effective.count { $0.source != .standard }
+            Self.report(settings.effective(of: .server), visible)
+        }
+
+        /// Says that a program can use its settings, and what is odd about them.
+        static func report(_ settings: [EffectiveSetting], _ warnings: [String] = []) {
+            for warning in Self.warnings() + warnings { Console.error("warning: \(warning)") }
+            let given = settings.count { $0.source != .standard }
             Console.print(
                 "The settings are usable: \(given) \(given == 1 ? "is" : "are") given, the others have their defaults.")
         }
@@ -62,6 +67,7 @@ struct ConfigCommands: ParsableCommand {
         private static let others: Set = [
             "PINLEDGER_CONFIG", "PINLEDGER_SERVER", "PINLEDGER_TOKEN", "PINLEDGER_CA_FILE",
             "PINLEDGER_CLIENT_CERTIFICATE", "PINLEDGER_CLIENT_KEY", "PINLEDGER_ALLOW_HTTP", "PINLEDGER_DATA",
+            "PINLEDGER_CONTEXT", "PINLEDGER_PAGER",
         ]
     }
 
@@ -73,25 +79,51 @@ struct ConfigCommands: ParsableCommand {
 
                 Passwords are not shown.
                 """)
-        @Flag(help: "Only what is given, without the defaults.") var given = false
-        @Option(help: "Form of the output.") var output = OutputForm.table
+        @OptionGroup var report: SettingsReport
         @OptionGroup var options: NodeOptions
 
         func run() async throws {
             let settings = try self.options.file.settings()
             try NodeConfiguration(self.options, settings).checkOperatorsAddress()
-            let shown = settings.effective.filter { !self.given || $0.source != .standard }
-            guard self.output == .table else {
-                return Console.print(JSON.array(shown.map(\.json)), self.output)
-            }
-            var table = Table(["SETTING", "VALUE", "SOURCE", "RELOADED"])
-            for setting in shown {
-                table.add([
-                    setting.setting.rawValue, setting.values.isEmpty ? "-" : setting.shown, setting.source.text,
-                    setting.setting.isReloaded ? "yes" : "no",
-                ])
-            }
-            Console.print(table.text)
+            self.report.print(settings.effective(of: .server))
+        }
+    }
+}
+
+/// The settings of an edge, as `pinledger config` has those of a server.
+struct EdgeConfigCommands: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Check an edge's settings, and show where each is from.",
+        subcommands: [Check.self, Show.self])
+
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Check all settings as a starting edge does, and the files that they name.",
+            discussion: """
+                pinledger edge config check --config /etc/pinledger/edge.yaml
+
+                It connects to nothing. Exit codes: 0 usable, 1 a file that is named cannot be used, 2 a wrong setting.
+                """)
+        @OptionGroup var options: EdgeOptions
+
+        func run() async throws {
+            let settings = try self.options.file.settings(of: .edge)
+            _ = try EdgeConfiguration(self.options, settings)
+            ConfigCommands.Check.report(settings.effective(of: .edge))
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Show the settings that an edge would use, and where each is from.",
+            discussion: "pinledger edge config show --config /etc/pinledger/edge.yaml --given")
+        @OptionGroup var report: SettingsReport
+        @OptionGroup var options: EdgeOptions
+
+        func run() async throws {
+            let settings = try self.options.file.settings(of: .edge)
+            _ = try EdgeConfiguration(self.options, settings)
+            self.report.print(settings.effective(of: .edge))
         }
     }
 }

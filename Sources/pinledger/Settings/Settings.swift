@@ -160,14 +160,37 @@ final class Settings: Sendable {
         }
     }
 
+    /// Another setting, spelled as at the place that this one is from.
+    func name(of other: Setting, as setting: Setting) -> String {
+        switch self.effective(setting)?.source {
+        case .variable: other.variable
+        case .credential, .file: other.rawValue
+        case .flag, .standard, nil: other.flag ?? other.variable
+        }
+    }
+
+    /// Uses a setting's value. A failure says where the setting is, unless a flag gave it.
+    func locating<Value>(_ setting: Setting, _ use: () throws -> Value) throws -> Value {
+        do { return try use() } catch let failure as CommandFailure {
+            switch self.effective(setting)?.source {
+            case .flag, .standard, nil: throw failure
+            case .variable, .credential, .file:
+                throw CommandFailure(
+                    "\(self.name(of: setting)): \(failure.message)", advice: failure.advice, status: failure.status)
+            }
+        }
+    }
+
     // MARK: What was read
 
     func effective(_ setting: Setting) -> EffectiveSetting? { self.read.withLock { $0[setting] } }
 
-    /// Everything that was read so far, in the order of the settings.
-    var effective: [EffectiveSetting] {
+    /// All settings of a program, in their order. One that was not asked for is given nowhere and has no default.
+    func effective(of program: Setting.Program) -> [EffectiveSetting] {
         let read = self.read.withLock { $0 }
-        return Setting.allCases.compactMap { read[$0] }
+        return Setting.all(of: program).map {
+            read[$0] ?? EffectiveSetting(setting: $0, values: [], source: .standard)
+        }
     }
 
     private func note(_ setting: Setting, _ values: [String], _ source: EffectiveSetting.Source) {

@@ -1,15 +1,16 @@
+import Addresses
 import LogLines
 import Logging
 import PinledgerServer
 import Synchronization
 
-/// The configuration file of a running node, which takes over what it can when the file changes.
+/// The configuration file of a running node or edge, which takes over what it can when the file changes.
 final class SettingsRenewal: Sendable {
     /// What a running node takes over.
     struct Reloaded: Sendable {
         var logLevel: Logger.Level
         var limits: Server.Limits
-        var telemetry: TelemetryConfiguration
+        var trustedProxies: [IPNetwork]
     }
 
     private struct State {
@@ -19,6 +20,7 @@ final class SettingsRenewal: Sendable {
         var seen: [UInt8]
     }
 
+    private let program: Setting.Program
     private let started: SettingsFile
     /// The settings that the file decided when the node started: no flag, variable or credential did.
     private let decided: Set<Setting>
@@ -29,12 +31,13 @@ final class SettingsRenewal: Sendable {
     ///   - file: As the node read it when it started.
     ///   - settings: Those that the node started with.
     init(
-        of file: SettingsFile, settings: [EffectiveSetting],
+        of file: SettingsFile, in program: Setting.Program, _ settings: Settings,
         read: @escaping @Sendable (Settings) throws -> Reloaded
     ) {
+        self.program = program
         self.started = file
         self.decided = Set(
-            settings.filter { setting in
+            settings.effective(of: program).filter { setting in
                 switch setting.source {
                 case .file, .standard: true
                 case .flag, .variable, .credential: false
@@ -62,7 +65,7 @@ final class SettingsRenewal: Sendable {
             guard isDue else { return false }
             // Refused content is not tried again before it changes.
             self.state.withLock { $0.bytes = bytes }
-            let file = try SettingsFile(bytes: bytes, path: self.started.path)
+            let file = try SettingsFile(bytes: bytes, path: self.started.path, of: self.program)
             apply(try self.read(Settings(file: file)))
             self.nameOthers(in: file, logger)
             return true
@@ -74,7 +77,7 @@ final class SettingsRenewal: Sendable {
 
     /// Names what differs from the start and needs a restart.
     private func nameOthers(in file: SettingsFile, _ logger: Logger) {
-        let changed = Setting.allCases.filter { setting in
+        let changed = Setting.all(of: self.program).filter { setting in
             !setting.isReloaded && self.decided.contains(setting)
                 && file.values[setting] != self.started.values[setting]
         }

@@ -1,0 +1,47 @@
+import PinledgerServer
+
+extension Settings {
+    /// A program's TLS certificate, from the files that its settings name; nil for plain HTTP.
+    ///
+    /// - Parameters:
+    ///   - certificate: The flag of the certificate's file; so `key`.
+    ///   - operatorAuthorities: The flag of the authorities of operators' certificates.
+    ///   - isApart: Whether operators have an address of their own.
+    func certificate(
+        _ certificate: String?, _ key: String?, operatorAuthorities: String?, isApart: Bool
+    ) throws -> ServerCertificate? {
+        let files = (self.text(.tlsCertificate, certificate), self.text(.tlsKey, key))
+        let authorities = self.text(.adminClientCAFile, operatorAuthorities)
+        switch files {
+        case (nil, nil):
+            guard authorities == nil else {
+                let others = [Setting.tlsCertificate, .tlsKey].map { self.name(of: $0, as: .adminClientCAFile) }
+                throw self.failure(
+                    .adminClientCAFile, "is of no use without TLS",
+                    advice: "Give \(others.joined(separator: " and ")) too.")
+            }
+            return nil
+        case (let certificate?, let key?):
+            guard authorities == nil || isApart else {
+                let listen = self.name(of: .adminListen, as: .adminClientCAFile)
+                throw self.failure(
+                    .adminClientCAFile, "needs an address for operators: clients have no certificates",
+                    advice: "Give \(listen), such as 10.0.0.5:8441.")
+            }
+            return try self.locating(.tlsCertificate) {
+                do throws(ServerCertificate.Unusable) {
+                    return try ServerCertificate(
+                        certificateFile: certificate, keyFile: key, operatorAuthorities: authorities)
+                } catch { throw CommandFailure(error.description, advice: error.advice) }
+            }
+        case (_?, nil): throw self.isAlone(.tlsCertificate, without: .tlsKey)
+        case (nil, _?): throw self.isAlone(.tlsKey, without: .tlsCertificate)
+        }
+    }
+
+    private func isAlone(_ setting: Setting, without other: Setting) -> CommandFailure {
+        self.failure(
+            setting,
+            "and \(self.name(of: other, as: setting)) must be given together: a certificate serves with its key")
+    }
+}
