@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import hashlib
 import json
 import re
 import signal
@@ -291,6 +292,29 @@ def test_an_export_is_served_by_any_web_server(site, tmp_path):
     command[-1] = str(other)
     refused = site.server.cli(*command, status=10)
     assert "were not written" in refused.stderr and "not among the trusted ones" in refused.stderr
+
+
+def test_an_export_lists_its_objects_for_a_store(site, tmp_path):
+    directory, objects = tmp_path / "pins", tmp_path / "objects"
+    command = ["edge", "export", str(directory), "--upstream", f"http://127.0.0.1:{site.server.port}", "--objects", str(objects),
+               "--upstream-token-file", str(secret(tmp_path / "token", site.reader.token)), "--trusted-keys", str(site.keys)]  # fmt: skip
+    site.server.cli(*command, "--document-max-age", "30")
+    lines = objects.read_text().splitlines()
+    listed = [json.loads(line) for line in lines]
+    # The key set first, as its documents need it; each with what a server sends with it.
+    keys = [each["key"] for each in listed]
+    assert keys == ["client/v1/jwks.json"] + sorted(keys[1:]) and {f"client/v1/apps/{app}/document" for app in APPS} <= set(keys)
+    for each in listed:
+        assert hashlib.sha256((directory / each["file"]).read_bytes()).hexdigest() == each["sha256"]
+        served = API(site.server.port, None).get(f"/{each['key']}")
+        assert served.body == (directory / each["file"]).read_bytes()
+        assert served["Content-Type"] == each["content_type"]
+        assert re.sub("max-age=60", "max-age=30", served["Cache-Control"]) == each["cache_control"]
+    # What has not changed has the same line.
+    rename(site.server.api, ONE)
+    site.server.cli(*command, "--document-max-age", "30")
+    assert set(objects.read_text().splitlines()) ^ set(lines) == {
+        line for line in lines + objects.read_text().splitlines() if json.loads(line)["key"].split("/")[3:4] == [ONE]}  # fmt: skip
 
 
 def public_jwk() -> dict:

@@ -1,8 +1,10 @@
 import ArgumentParser
 import Edge
 import Foundation
+import Keys
 import NIOCore
 import PinWire
+import PinledgerServer
 import Publishing
 
 /// Writes an upstream's documents to a directory that any web server can serve.
@@ -16,17 +18,31 @@ struct EdgeExportCommand: AsyncParsableCommand {
 
             The files have the paths at which clients ask. Repeat the command to bring them up to date: a file is \
             replaced as a whole, and never by an older document. `pinledger log export DIRECTORY` writes the log.
+
+            --objects writes a list for object stores, a line of JSON for each file, in the order in which to upload them: key, \
+            file, content_type, cache_control and sha256. A line changes only if its object does.
             """)
 
     @Argument(help: "The directory. It is made if it is missing.") var directory: String
+    @Option(
+        help: ArgumentHelp(
+            "File for a list of all files, with the header fields with which an object store has to serve each.",
+            valueName: "file"))
+    var objects: String?
+    @Option(
+        help: ArgumentHelp(
+            "How long clients and caches may use a document before they ask again: for --objects. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
+            valueName: "seconds"))
+    var documentMaxAge: Int?
     @OptionGroup var file: SettingsFileOption
     @OptionGroup var options: UpstreamOptions
 
     func run() async throws {
         let settings = try self.file.settings(of: .edge)
+        let maxAge = try settings.number(.documentMaxAge, self.documentMaxAge, or: 60, in: 0...86_400)
         let keys = try self.options.keys(settings)
         let upstream = try self.options.address(settings).open()
-        let outcome = await self.export(from: upstream, keys)
+        let outcome = await self.export(from: upstream, keys, maxAge: maxAge)
         await upstream.close()
         try outcome.get()
     }
@@ -34,11 +50,14 @@ struct EdgeExportCommand: AsyncParsableCommand {
     /// Documents that are fetched at a time.
     private static let parallel = 8
 
-    private func export(from upstream: Upstream, _ keys: TrustedKeys) async -> Result<Void, any Error> {
+    private func export(
+        from upstream: Upstream, _ keys: TrustedKeys, maxAge: Int
+    ) async -> Result<Void, any Error> {
         do {
             guard let list = try await upstream.list(ifNoneMatch: nil) else { return .success(()) }
             // Before the documents: a client that gets a new one finds its key.
-            try self.write(Array(keys.body.identity.bytes.readableBytesView), to: "client/v1/jwks.json")
+            let keySet = Array(keys.body.identity.bytes.readableBytesView)
+            try self.write(keySet, to: Self.keySetPath)
             var (written, failures) = (0, [String]())
             try await withThrowingTaskGroup(of: (AppID, Outcome).self) { group in
                 var rest = list.entries[...]
@@ -56,6 +75,8 @@ struct EdgeExportCommand: AsyncParsableCommand {
                     begin()
                 }
             }
+            // Also where some failed: the list tells what is there.
+            try self.list(keySet, list.entries.map(\.app), maxAge: maxAge)
             guard failures.isEmpty else {
                 let reasons = failures.sorted().joined(separator: "\n  ")
                 throw CommandFailure(
@@ -84,7 +105,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
     private func export(
         _ entry: DocumentList.Entry, from upstream: Upstream, _ keys: TrustedKeys
     ) async throws -> Outcome {
-        let path = "client/v1/apps/\(entry.app)/document"
+        let path = Self.path(of: entry.app)
         let present = self.present(path).flatMap { try? keys.verify($0, of: entry.app) }
         guard present?.body.identity.tag != entry.tag else { return .present }
         let bytes: [UInt8]
@@ -103,6 +124,38 @@ struct EdgeExportCommand: AsyncParsableCommand {
         }
         try self.write(bytes, to: path)
         return .written
+    }
+
+    private static let keySetPath = "client/v1/jwks.json"
+
+    private static func path(of app: AppID) -> String { "client/v1/apps/\(app)/document" }
+
+    /// Writes the list of objects, where one is asked for: the key set first, because documents are verified with it.
+    private func list(_ keySet: [UInt8], _ apps: [AppID], maxAge: Int) throws {
+        guard let objects else { return }
+        var lines = [
+            Self.object(
+                Self.keySetPath, keySet, type: ClientHeaders.keySetType, caching: ClientHeaders.keySetCaching)
+        ]
+        for app in apps.sorted() {
+            let path = Self.path(of: app)
+            guard let bytes = self.present(path) else { continue }
+            lines.append(
+                Self.object(
+                    path, bytes, type: ClientHeaders.documentType,
+                    caching: ClientHeaders.documentCaching(maxAge: maxAge)))
+        }
+        let text = lines.map { $0.canonicalText + "\n" }.joined()
+        do { try Data(text.utf8).write(to: URL(fileURLWithPath: objects), options: .atomic) } catch {
+            throw CommandFailure("\(objects) cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    private static func object(_ path: String, _ bytes: [UInt8], type: String, caching: String) -> JSON {
+        [
+            "key": .string(path), "file": .string(path), "content_type": .string(type),
+            "cache_control": .string(caching), "sha256": .string(Hex.encode(sha256(bytes))),
+        ]
     }
 
     private func present(_ path: String) -> [UInt8]? {

@@ -30,7 +30,7 @@ final class LedgerAnswers: Sendable {
             PreparedAnswer(
                 // Not stale-if-error: where no variant can be signed right after a kill switch, none from before may be
                 // used.
-                contentType: "application/jose", cacheControl: "private, max-age=\(maxAge), must-revalidate",
+                contentType: ClientHeaders.documentType, cacheControl: "private, max-age=\(maxAge), must-revalidate",
                 body: body,
                 document: PreparedAnswer.Document(appIndex: intake.index(of: document.app), version: document.version)
             )
@@ -90,7 +90,6 @@ extension PreparedAnswer {
     /// The answer with a key set (RFC 7517 section 5).
     static func keySet(_ body: PreparedBody) -> PreparedAnswer {
         PreparedAnswer(
-            contentType: "application/jwk-set+json", cacheControl: "public, max-age=300, stale-if-error=86400",
-            body: body)
+            contentType: ClientHeaders.keySetType, cacheControl: ClientHeaders.keySetCaching, body: body)
     }
 }

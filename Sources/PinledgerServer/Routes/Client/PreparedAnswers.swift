@@ -28,7 +28,7 @@ final class PreparedAnswers: Sendable {
     ) {
         self.documents = documents
         self.intake = intake
-        self.documentCacheControl = "public, max-age=\(maxAge), stale-if-error=86400"
+        self.documentCacheControl = ClientHeaders.documentCaching(maxAge: maxAge)
         self.others = others
     }
 
@@ -58,7 +58,8 @@ final class PreparedAnswers: Sendable {
         let answer =
             if let known, known.answer.body.isSame(as: document.body) { known.answer } else {
                 PreparedAnswer(
-                    contentType: "application/jose", cacheControl: self.documentCacheControl, body: document.body,
+                    contentType: ClientHeaders.documentType, cacheControl: self.documentCacheControl,
+                    body: document.body,
                     document: self.intake.map {
                         PreparedAnswer.Document(appIndex: $0.index(of: document.app), version: document.version)
                     })
