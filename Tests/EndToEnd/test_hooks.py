@@ -79,18 +79,23 @@ class World:
             self.refused.append(("the clients ended", repr(error)))
 
     def _look(self) -> None:
+        for pins in self.held_pins(self.stop):
+            status = curl(HOST, self.server.port, pins)
+            self.connections += 1
+            if status:
+                self.refused.append((status, pins))
+
+    def held_pins(self, stop: threading.Event):
+        """The pins of the newest document and of one that is about to be stale, in turn, until it is told to stop."""
         documents = []
-        while not self.stop.is_set():
+        while not stop.is_set():
             now = time.monotonic()
             document = self.node.api.document(self.app).body.decode().split(".")[1]
             payload = json.loads(base64.urlsafe_b64decode(document + "=" * (-len(document) % 4)))
             pins = [f"{pin['alg']}/{pin['spki']}" for pin in payload["hosts"][0]["baseline"]["pins"]]
             documents = [one for one in documents if one[0] > now - LIFETIME + 2] + [(now, pins)]
-            for held in (documents[0][1], pins):
-                status = curl(HOST, self.server.port, held)
-                self.connections += 1
-                if status:
-                    self.refused.append((status, held))
+            yield documents[0][1]
+            yield pins
             time.sleep(0.1)
 
     def close(self) -> None:
