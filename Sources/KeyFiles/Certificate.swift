@@ -64,6 +64,24 @@ struct Certificate {
         }
     }
 
+    /// See ``RenewalIdentifier``.
+    var renewalIdentifier: String? {
+        unsafe self.object.with { certificate in
+            guard let key = unsafe X509_get0_authority_key_id(certificate),
+                let number = unsafe X509_get0_serialNumber(certificate),
+                unsafe ASN1_STRING_type(number) & V_ASN1_NEG == 0
+            else { return nil }
+            let serial = unsafe OpenSSL.bytes(of: number)
+            let identifier = unsafe OpenSSL.bytes(of: key)
+            guard let first = serial.first, !identifier.isEmpty, identifier.count <= 64, serial.count <= 64 else {
+                return nil
+            }
+            // As DER has it: a leading zero keeps a number positive.
+            let content = first & 0x80 == 0 ? serial : [0] + serial
+            return "\(Base64URL.encode(identifier)).\(Base64URL.encode(content))"
+        }
+    }
+
     private static func isSelfSigned(
         _ certificate: OpaquePointer, _ subject: OpaquePointer?, _ issuer: OpaquePointer?
     ) -> Bool {

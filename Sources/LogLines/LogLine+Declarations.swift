@@ -310,6 +310,10 @@ extension LogLine {
                 advice: Self.checkDatabase)
         case .observationNotRecorded:
             .init(.warning, "an observation could not be recorded; only this node knows it", advice: Self.checkDatabase)
+        case .renewalsUnknown:
+            .init(
+                .warning, "an authority does not say when to renew certificates; the node asks again in ten minutes",
+                advice: "Read `error`, and check --acme-directory and the way there.")
         case .webhooksDelayed:
             .init(.warning, "webhook deliveries are delayed; the node tries again", advice: Self.checkDatabase)
         case .webhookDelayed:

@@ -89,6 +89,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     // Probes.
     case observationsUnreadable = "observations_unreadable"
     case observationNotRecorded = "observation_not_recorded"
+    case renewalsUnknown = "renewals_unknown"
 
     // Webhooks and Firebase.
     case webhooksDelayed = "webhooks_delayed"

@@ -64,10 +64,37 @@ CREATE FUNCTION pinledger.record_probe(
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.record_probe TO pinledger_app;
 
+-- When the authority of a certificate that probes saw suggests to renew it (RFC 9773).
+CREATE TABLE pinledger.renewal (
+    -- SHA-256 of the certificate in DER.
+    certificate  bytea       PRIMARY KEY CHECK (octet_length(certificate) = 32),
+    window_start timestamptz NOT NULL,
+    window_end   timestamptz NOT NULL CHECK (window_start < window_end),
+    -- A page of the authority about it.
+    explanation  text        CHECK (octet_length(explanation) <= 500),
+    asked_at     timestamptz NOT NULL
+);
+CREATE INDEX renewal_asked_at ON pinledger.renewal (asked_at);
+GRANT SELECT ON pinledger.renewal TO pinledger_app, pinledger_reader;
+
+-- Records an authority's answer. An answer older than the recorded one changes nothing.
+CREATE FUNCTION pinledger.record_renewal(
+    p_certificate bytea, p_start timestamptz, p_end timestamptz, p_explanation text, p_asked_at timestamptz
+) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
+    INSERT INTO renewal AS r (certificate, window_start, window_end, explanation, asked_at)
+    VALUES (p_certificate, p_start, p_end, p_explanation, p_asked_at)
+        ON CONFLICT (certificate) DO UPDATE
+       SET window_start = excluded.window_start, window_end = excluded.window_end, explanation = excluded.explanation,
+           asked_at = excluded.asked_at
+     WHERE excluded.asked_at > r.asked_at
+$$;
+GRANT EXECUTE ON FUNCTION pinledger.record_renewal TO pinledger_app;
+
 -- Deletes what was last seen before p_before, and never what was seen in the last thirty days.
 CREATE FUNCTION pinledger.forget_observations(p_before timestamptz DEFAULT now() - interval '90 days')
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     DELETE FROM observation WHERE last_seen < least(p_before, now() - interval '30 days');
-    DELETE FROM probe WHERE last_attempt < least(p_before, now() - interval '30 days')
+    DELETE FROM probe WHERE last_attempt < least(p_before, now() - interval '30 days');
+    DELETE FROM renewal WHERE asked_at < least(p_before, now() - interval '30 days')
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.forget_observations TO pinledger_app;

@@ -29,3 +29,13 @@ SELECT test.same(string_agg(endpoint, ' '), 'b:443', 'the least retention') FROM
 
 SELECT test.refused($$DELETE FROM pinledger.observation$$, '42501');
 SELECT test.refused($$UPDATE pinledger.probe SET failures = 0$$, '42501');
+
+-- What an authority said last stands, and ends with what was observed.
+SELECT pinledger.record_renewal(sha256('leaf'), now(), now() + interval '1 day', NULL, now());
+SELECT pinledger.record_renewal(sha256('leaf'), now(), now() + interval '2 days', 'https://example.com/', now() - interval '1 hour');
+SELECT test.same(window_end - window_start, interval '1 day', 'an older answer changes nothing') FROM pinledger.renewal;
+SELECT pinledger.record_renewal(sha256('leaf'), now(), now() + interval '3 days', 'https://example.com/', now() + interval '1 hour');
+SELECT test.same(window_end - window_start, interval '3 days', 'a newer answer') FROM pinledger.renewal;
+SELECT test.refused($$SELECT pinledger.record_renewal(sha256('x'), now(), now(), NULL, now())$$, '23514');
+SELECT test.refused($$SELECT pinledger.record_renewal('x', now(), now() + interval '1 day', NULL, now())$$, '23514');
+SELECT test.refused($$DELETE FROM pinledger.renewal$$, '42501');

@@ -40,6 +40,7 @@ package struct AttentionItem: Hashable, Sendable {
         case rolloutStuck = "rollout_stuck"
         case rolloutRolledBack = "rollout_rolled_back"
         case failingReports = "failing_reports"
+        case renewalAnnounced = "renewal_announced"
         case adoptionSurge = "adoption_surge"
         case guardRailLowered = "guard_rail_lowered"
         case nothingProbed = "nothing_probed"

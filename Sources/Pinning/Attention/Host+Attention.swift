@@ -7,7 +7,7 @@ extension Host {
     private static let longSeconds: Int64 = 30 * 86_400
 
     func attention(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
-        var items = self.observations(of: pattern, app, in: context)
+        var items = self.observations(of: pattern, app, in: context) + self.renewals(of: pattern, app, in: context)
         for slot in PolicySlot.allCases {
             guard let policy = self[slot] else { continue }
             items += policy.attention(app, at: context.now).map { item in
@@ -75,6 +75,47 @@ extension Host {
             item.date = facts?.lastSuccess
             return item
         }
+    }
+
+    /// The certificates that are served although their authorities suggest to have replaced them.
+    private func renewals(of pattern: HostPattern, _ app: App, in context: DecisionContext) -> [AttentionItem] {
+        guard PolicySlot.allCases.contains(where: { self[$0].map { $0.mode != .off } ?? false }) else { return [] }
+        var known: Set<[UInt8]> = []
+        return self.probed(of: pattern).flatMap { endpoint -> [AttentionItem] in
+            let live = context.facts.endpoint(endpoint)?.live(at: context.now) ?? []
+            return live.compactMap { chain in
+                guard let certificate = chain.certificates.first, known.insert(certificate.sha256).inserted,
+                    let window = context.facts.renewal(certificate.sha256)
+                else { return nil }
+                return self.renewal(of: certificate, at: endpoint, window, of: pattern, app, in: context)
+            }
+        }
+    }
+
+    private func renewal(
+        of certificate: CertificateFacts, at endpoint: Endpoint, _ window: RenewalWindow, of pattern: HostPattern,
+        _ app: App, in context: DecisionContext
+    ) -> AttentionItem? {
+        let isEarly = window.isEarly(for: certificate)
+        // A window that is where one expects it is no news before it is over.
+        guard isEarly ? window.start <= context.now : window.end <= context.now else { return nil }
+        // The pins that are not served and stand ready: the first is the next key where the served one must not be used again.
+        let reserve = self[.baseline]?.activePins.first { $0.role == .backup && $0.pin != certificate.key.pin }?.pin
+        let next = reserve.map { "\($0)" } ?? "FILE"
+        let why = window.explanation.map { " (\($0))" } ?? ""
+        var item = AttentionItem(
+            isEarly ? .urgent : .soon, .renewalAnnounced, app: app.id,
+            isEarly
+                ? "The authority of the certificate \(certificate.subject) that \(endpoint) presents wants it replaced by \(window.end), although it is valid until \(certificate.notAfter): it may revoke it then\(why)."
+                : "The authority of the certificate \(certificate.subject) that \(endpoint) presents suggested to renew it by \(window.end): the renewal has failed, or was not served\(why).",
+            remedy:
+                "Renew it now with the same key: clients notice nothing. If the key must not be used again, deliver the next one first: `pinledger rotation start \(app.id) \(pattern) --next \(next)\(isEarly ? " --emergency" : "")`."
+        )
+        item.pin = certificate.key.pin
+        item.endpoint = endpoint
+        item.rail = .expiryLadder
+        item.date = window.end
+        return item
     }
 
     /// The services at which clients that enforce are locked out now, as far as probes have seen.

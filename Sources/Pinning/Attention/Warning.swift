@@ -14,6 +14,7 @@ package struct Warning: Hashable, Sendable {
         case rolloutApproval = "rollout_approval"
         case rolloutStuck = "rollout_stuck"
         case failingReports = "failing_reports"
+        case renewalAnnounced = "renewal_announced"
 
         init?(_ kind: AttentionItem.Kind) { self.init(rawValue: kind.rawValue) }
     }

@@ -101,6 +101,8 @@ extension App {
     /// How long an operator has for the task of a rotation's phase: a day, and an hour in an emergency.
     private static let grace: Int64 = 86_400
     private static let emergencyGrace: Int64 = 3600
+    /// How long a node may take to read what another one was told of a certificate.
+    private static let readingSeconds: Int64 = 600
 
     /// Whether it is too early to raise it, or the facts are not certain.
     fileprivate func isPremature(_ warning: Warning, in context: DecisionContext) -> Bool {
@@ -115,7 +117,7 @@ extension App {
                 context.facts.endpoint(endpoint).map { $0.live(at: context.now).isEmpty && !$0.chains.isEmpty } ?? false
             }
         case .certificateExpires, .servedKeyUnpinned, .pinsValidUntil, .rotationReady, .rolloutApproval, .rolloutStuck,
-            .failingReports:
+            .failingReports, .renewalAnnounced:
             return false
         }
     }
@@ -131,6 +133,14 @@ extension App {
         guard let pattern = subject.host, let endpoint = subject.endpoint, let host = self.hosts[pattern],
             host.probed(of: pattern).contains(endpoint)
         else { return false }
-        return context.facts.endpoint(endpoint)?.live(at: context.now).isEmpty ?? true
+        let live = context.facts.endpoint(endpoint)?.live(at: context.now) ?? []
+        if subject.kind == .renewalAnnounced, !live.isEmpty {
+            // Another node has asked, and this one has not read it yet. A certificate that is new was not asked about: the old one is gone.
+            return live.allSatisfy { chain in
+                chain.certificates.first.map { context.facts.renewal($0.sha256) == nil } != false
+                    && chain.firstSeen.adding(seconds: Self.readingSeconds) <= context.now
+            }
+        }
+        return live.isEmpty
     }
 }

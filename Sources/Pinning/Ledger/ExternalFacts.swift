@@ -14,6 +14,8 @@ package struct ExternalFacts: Sendable {
     package var surge: @Sendable (AppID) -> AdoptionSurge?
     /// The reports of an app's clients about their connections; nil where nothing is known.
     package var telemetry: @Sendable (AppID) -> TelemetryFacts?
+    /// When a certificate's authority suggests to renew it, by the certificate's SHA-256; nil where that is not known.
+    package var renewal: @Sendable ([UInt8]) -> RenewalWindow?
     /// How long a signed document is fresh, in seconds.
     package var documentLifetime: Int64
     /// How long caches keep a document, in seconds.
@@ -30,7 +32,8 @@ package struct ExternalFacts: Sendable {
         adoption: @escaping @Sendable (AppID, _ version: Int64) -> AdoptionShare? = { _, _ in nil },
         claims: @escaping @Sendable (AppID) -> AdoptionClaims? = { _ in nil },
         surge: @escaping @Sendable (AppID) -> AdoptionSurge? = { _ in nil },
-        telemetry: @escaping @Sendable (AppID) -> TelemetryFacts? = { _ in nil }
+        telemetry: @escaping @Sendable (AppID) -> TelemetryFacts? = { _ in nil },
+        renewal: @escaping @Sendable ([UInt8]) -> RenewalWindow? = { _ in nil }
     ) {
         self.documentLifetime = documentLifetime
         self.documentMaxAge = documentMaxAge
@@ -41,6 +44,7 @@ package struct ExternalFacts: Sendable {
         self.claims = claims
         self.surge = surge
         self.telemetry = telemetry
+        self.renewal = renewal
     }
 
     /// After this time no client considers an older document fresh: seconds.

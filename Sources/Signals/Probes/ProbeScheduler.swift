@@ -19,6 +19,7 @@ package final class ProbeScheduler: Sendable {
     private let store: ObservationStore
     private let ledger: Ledger
     private let look: @Sendable (ProbeTarget) async -> ProbeReport
+    private let onSeen: @Sendable (Observation) -> Void
     /// The name of this node's place in the network.
     package let vantage: String
     /// The name that all nodes share whose place has no name. It stands for no known place: two of them may be the same
@@ -45,16 +46,19 @@ package final class ProbeScheduler: Sendable {
     /// - Parameters:
     ///   - isScheduled: Whether it probes by itself, and not only on request.
     ///   - records: Whether it may write to the database.
+    ///   - onSeen: Called with each observation of a host's endpoint by this node.
     package init(
         summary: ObservationSummary, store: ObservationStore, ledger: Ledger, vantage: String, schedule: ProbeSchedule,
         isScheduled: Bool, records: Bool, logger: Logger, metrics: any MetricsFactory = NOOPMetricsHandler.instance,
         readingInterval: Duration = .seconds(5),
-        clock: @escaping @Sendable () -> Timestamp, probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
+        clock: @escaping @Sendable () -> Timestamp, onSeen: @escaping @Sendable (Observation) -> Void = { _ in },
+        probe: @escaping @Sendable (ProbeTarget) async -> ProbeReport
     ) {
         self.summary = summary
         self.store = store
         self.ledger = ledger
         self.look = probe
+        self.onSeen = onSeen
         self.vantage = vantage
         self.schedule = schedule
         self.isScheduled = isScheduled
@@ -164,6 +168,7 @@ package final class ProbeScheduler: Sendable {
         let before = self.summary.history(of: observation.endpoint, from: self.vantage)?.failures ?? 0
         let failures = observation.chains.isEmpty ? (observation.isEvidence ? before + 1 : before) : 0
         self.summary.take(observation, failures: failures)
+        self.onSeen(observation)
         guard self.records else { return }
         do { try await self.store.record(observation, failures: failures) } catch {
             self.logger.log(.observationNotRecorded, ["endpoint": "\(observation.endpoint)", "error": "\(error)"])

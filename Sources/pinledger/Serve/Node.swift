@@ -109,6 +109,7 @@ struct Node {
         begin { await TokenUseWorker(services: services).run() }
         begin { await services.beginLedger() }
         begin { await services.probeScheduler.run() }
+        begin { await parts.factSources.renewals.run() }
         // Also without a file: SIGHUP would end the process otherwise.
         running.append(
             .init(service: FileRenewal(files: self.renewedFiles(of: server, accessLog), logger: self.logger)))
@@ -307,7 +308,7 @@ struct Node {
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, metrics: metrics,
-            clock: now)
+            outgoing: self.configuration.probing.acmeDirectories.isEmpty ? nil : self.makeOutgoingClient(), clock: now)
         let writer =
             self.configuration.isReadOnly
             ? nil

@@ -2,6 +2,7 @@ import Addresses
 import ArgumentParser
 import Foundation
 import PinWire
+import Pinning
 import Probing
 import Signals
 
@@ -30,6 +31,12 @@ struct ProbeNodeOptions: ParsableArguments {
             valueName: "name"))
     var publicName: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "Directory of an ACME server, such as https://acme-v02.api.letsencrypt.org/directory: the node asks there when certificates that it probes should be renewed, and reports early renewals. May be repeated. [env: PINLEDGER_ACME_DIRECTORY, separated by commas]",
+            valueName: "url"))
+    var acmeDirectory: [String] = []
+
     /// Checks the options.
     func read(_ settings: Settings) throws -> ProbeConfiguration {
         let vantage = settings.text(.vantage, self.vantage)
@@ -50,10 +57,20 @@ struct ProbeNodeOptions: ParsableArguments {
             }
             addresses[parts[0], default: []].append(address)
         }
+        let directories = settings.list(.acmeDirectory, self.acmeDirectory)
+        for directory in directories {
+            guard let url = try? OutgoingURL(directory), url.isSecure || LoopbackHost.contains(url.host) else {
+                throw settings.failure(
+                    .acmeDirectory, "must be an https address, and is \(String(shown: directory.utf8))",
+                    advice: "Give the address of the directory, such as https://acme-v02.api.letsencrypt.org/directory."
+                )
+            }
+        }
         return ProbeConfiguration(
             vantage: vantage,
             interval: try settings.number(.probeInterval, self.probeInterval, or: 900, in: 1...604_800),
-            addresses: addresses, ownHosts: Set(settings.list(.publicName, self.publicName))
+            addresses: addresses, ownHosts: Set(settings.list(.publicName, self.publicName)),
+            acmeDirectories: directories
         )
     }
 }
@@ -67,6 +84,8 @@ struct ProbeConfiguration: Sendable {
     var addresses: [String: [IPAddress]]
     /// Names under which clients reach this service.
     var ownHosts: Set<String>
+    /// The directories of ACME servers that are asked when to renew certificates.
+    var acmeDirectories: [String]
 
     /// The name under which this node's observations are recorded.
     var place: String { self.vantage ?? ProbeScheduler.unnamed }

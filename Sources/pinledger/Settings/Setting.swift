@@ -53,6 +53,7 @@ enum Setting: String, CaseIterable, Sendable {
     case probeInterval = "probe_interval"
     case resolve
     case publicName = "public_name"
+    case acmeDirectory = "acme_directory"
 
     case telemetryRetention = "telemetry_retention"
     case telemetryRate = "telemetry_rate"
@@ -114,7 +115,9 @@ enum Setting: String, CaseIterable, Sendable {
     var kind: Kind {
         switch self {
         case .readOnly, .requireSynchronous, .adminBehindProxy, .snapshotAudit, .allowHTTPWebhooks: .flag
-        case .batchPublicKey, .allowPrivateRange, .firebaseCredentials, .resolve, .publicName, .trustedProxy: .list
+        case .batchPublicKey, .allowPrivateRange, .firebaseCredentials, .resolve, .publicName, .acmeDirectory,
+            .trustedProxy:
+            .list
         default: .text
         }
     }
@@ -137,7 +140,8 @@ enum Setting: String, CaseIterable, Sendable {
             .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
             .webhookTimeout, .webhookCAFile, .firebaseInterval, .firebaseEndpoint, .maxConnections, .clientStreams,
             .streamsPerNetwork, .requestMemory, .headerTimeout, .idleTimeout, .bodyTimeout, .writeTimeout, .drainDelay,
-            .drainTimeout, .vantage, .probeInterval, .resolve, .publicName, .telemetryRetention, .telemetryRate,
+            .drainTimeout, .vantage, .probeInterval, .resolve, .publicName, .acmeDirectory, .telemetryRetention,
+            .telemetryRate,
             .warnDays, .stateDirectory, .expectCheckpoint, .upstream, .upstreamCAFile, .upstreamInterval, .trustedKeys:
             .fixed
         }
