@@ -111,6 +111,8 @@ def test_renewals_by_certbot_and_lego_lock_nobody_out(world, pebble, tmp_path):
     world.hook(*world.deploy, *named(world.old))
     authorities = tmp_path / "authorities.pem"
     authorities.write_text(world.old.certificate.read_text() + pebble.root())
+    # Twelve rotations take an hour here, and a year elsewhere: the rule against many changes in one hour is no part of this.
+    world.node.api.must("PUT", "/v1/guard-rails/G26", {"lowered": True, "reason": "a year in some minutes"})
     clients = OkHttpClients(world, authorities, tmp_path / "okhttp")
     keys = set()
     try:
@@ -135,7 +137,7 @@ def test_renewals_by_certbot_and_lego_lock_nobody_out(world, pebble, tmp_path):
                     assert (world.tls / "releases" / waiting["release"] / "fullchain.pem").read_bytes() == lineage.read_bytes()
                     file = lineage
                 case _:
-                    run(*lego, "renew", "--days", "90", "--renew-hook", str(script))
+                    run(*lego, "renew", "--days", "90", "--no-random-sleep", "--renew-hook", str(script))
                     file = issued
             world.resume_until(lambda: world.serves(file), f"renewal {number}")
             keys.add(x509.load_pem_x509_certificate(file.read_bytes()).public_key().public_numbers())

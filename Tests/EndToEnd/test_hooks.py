@@ -130,7 +130,10 @@ class World:
             self.resume()
             return is_so()
 
-        eventually(look, what)
+        try:
+            eventually(look, what)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.resume()}{self.deployment()}\n{self.phases()}") from None
 
     def serves(self, certificate: Path) -> bool:
         return (self.tls / "live/fullchain.pem").read_bytes() == certificate.read_bytes()
