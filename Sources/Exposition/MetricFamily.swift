@@ -186,7 +186,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .endpoints:
             Declaration(
                 .gauge,
-                "Endpoints of hosts, by what probes last saw from anywhere: reached, failing, or unprobed before the first.",
+                "Endpoints of hosts, by what the newest probes from each place saw within a day: reached at any, failing at all that have a name, or unprobed.",
                 labels: ["state"])
         case .certificateExpiry:
             Declaration(

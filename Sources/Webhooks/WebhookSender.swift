@@ -82,11 +82,11 @@ package actor WebhookSender {
         }
     }
 
-    /// Counts what is still to be delivered. What it has counted stays while the database does not answer.
+    /// Counts what is still to be delivered. A node that cannot tell says nothing: an old count would look like messages that wait.
     private func measure() async {
-        guard self.ledger.fault == nil else { return }
+        guard self.ledger.fault == nil else { return self.tools.forgetQueue() }
         let active = self.ledger.view.state.webhooks.hooks.values.filter { !$0.isPaused }.map(\.id)
-        try? await self.tools.measure(active)
+        do { try await self.tools.measure(active) } catch { self.tools.forgetQueue() }
     }
 
     // MARK: What is to be done

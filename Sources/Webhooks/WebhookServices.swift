@@ -40,7 +40,7 @@ package struct WebhookServices: Sendable {
         self.client = client
     }
 
-    /// What all nodes had still to deliver when this one looked last; nil where it has not looked.
+    /// What all nodes had still to deliver when this one looked last; nil where it has not, or could not.
     package var queue: WebhookQueue? { self.measured.value.withLock { $0 } }
 
     /// Counts what is still to be delivered, for ``queue``.
@@ -48,6 +48,9 @@ package struct WebhookServices: Sendable {
         let queue = try await self.store.queue(active: active)
         self.measured.value.withLock { $0 = queue }
     }
+
+    /// What is still to be delivered is not known now.
+    func forgetQueue() { self.measured.value.withLock { $0 = nil } }
 
     /// Counts what became of an attempt.
     func count(_ verdict: DeliveryVerdict) {

@@ -345,3 +345,7 @@ def test_lists_are_shown_as_names_alone_and_with_all_values(node):
     assert wide[0].startswith(usual[0]) and "created_at" in wide[0] and "updated_at" not in wide[0]
     assert node.cli("app", "show", apps[0], "--output", "wide").stdout == node.cli("app", "show", apps[0]).stdout
     assert node.cli("webhook", "list", "--output", "name").stdout == ""
+    # For other programs: no line beside the names.
+    nodes = [each["name"] for each in node.cli_json("node", "list")["nodes"]]
+    assert node.cli("node", "list", "--output", "name").stdout.splitlines() == nodes
+    assert "--watch asks again" in node.cli("app", "adoption", apps[0], "--watch", "1", "--token-file", "-", input="x", status=2).stderr

@@ -241,6 +241,15 @@ def test_an_edge_checks_its_settings_and_shows_where_they_are_from(tmp_path):
             assert f"{tmp_path}/edge.yaml, {complaint}" in said, said
 
 
+def test_the_password_of_an_upstream_is_never_shown(tmp_path):
+    file = edge_config("check", tmp_path)[-1]
+    Path(file).write_text("upstream: https://user:geheim@pins.example.com\ntrusted_keys: keys.json\n")
+    (tmp_path / "keys.json").touch()
+    for command in (["edge", "config", "check"], ["edge", "config", "show"], ["edge", "serve"]):
+        done = subprocess.run([BINARY, *command, "--config", file], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        assert done.returncode == 2 and "geheim" not in done.stdout + done.stderr, done
+
+
 def answers(api: API) -> bool:
     try:
         return api.get("/healthz").status == 200

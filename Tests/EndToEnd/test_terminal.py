@@ -75,18 +75,48 @@ def test_long_text_is_shown_by_the_pager_and_short_text_is_not(node, tmp_path):
     # A failure is shown, and the command ends as it does without.
     terminal = Terminal(node, "history", "com.example.nothing", PAGER=str(pager))
     assert terminal.end() == 5 and "com.example.nothing" in terminal.shown.decode()
+    # What the pager has read and not shown is its own affair.
+    terminal = Terminal(node, "history", PAGER="head -n 1; false")
+    assert terminal.end() == 0 and terminal.shown.decode().count("\n") == 1
     # Where there is none, the text is there all the same.
     terminal = Terminal(node, "history", PAGER="/nowhere/pager")
     assert terminal.end() == 0 and SHOP in terminal.shown.decode()
 
 
 @pytest.mark.skipif(not shutil.which("less"), reason="less is not installed")
-def test_less_waits_for_its_reader(node):
-    terminal = Terminal(None, "handbook", "rotations")
-    eventually(lambda: "Rotat" in terminal.read(), "the page")
-    assert terminal.process.poll() is None
-    terminal.type("q")
-    assert terminal.end() == 0
+def test_less_waits_for_its_reader_in_a_terminal_of_its_own(node):
+    # A shell's terminal: programs that are not in front of it are stopped when they read.
+    child, screen = pty.fork()
+    if child == 0:
+        os.environ.update(TERM="xterm", LESS="FRX", PINLEDGER_DATA=str(node.data))
+        os.environ.pop("PAGER", None)
+        os.execl("/bin/bash", "bash", "--norc", "-i")
+    shown = b""
+
+    def reads(text: str) -> bool:
+        nonlocal shown
+        while select.select([screen], [], [], 0.1)[0]:
+            shown += os.read(screen, 65536)
+        return text.encode() in shown
+
+    try:
+        os.write(screen, b"PS1='READY> '\n")
+        eventually(lambda: reads("READY> "), "the shell")
+        os.write(screen, f"{BINARY} handbook rotations; echo ENDED=$?\n".encode())
+        eventually(lambda: reads("# Rotat"), "the page", 60)
+        # Control-C is the pager's, and the reader is still there.
+        os.write(screen, b"\x03 ")
+        time.sleep(0.5)
+        assert not reads("ENDED=0")
+        os.write(screen, b"q")
+        eventually(lambda: reads("ENDED=0"), "the end", 60)
+        # What fits the screen needs no reader.
+        os.write(screen, f"{BINARY} history --limit 1; echo AGAIN=$?\n".encode())
+        eventually(lambda: reads("AGAIN=0"), "the second end", 60)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.close(screen)
+        os.waitpid(child, 0)
 
 
 def test_a_watched_list_replaces_the_one_before(node):

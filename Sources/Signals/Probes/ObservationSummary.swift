@@ -45,7 +45,10 @@ package final class ObservationSummary: Sendable {
     /// What is known of these endpoints, in numbers. Its cost is linear in them.
     func overview(of endpoints: some Sequence<Endpoint>, at now: Timestamp) -> ProbeOverview {
         self.pages.withLock { pages in
-            endpoints.reduce(into: ProbeOverview()) { $0.add(pages[$1]?.facts, at: now) }
+            endpoints.reduce(into: ProbeOverview()) { overview, endpoint in
+                let page = pages[endpoint]
+                overview.add(page?.facts, (page?.attempts ?? [:]).values, at: now)
+            }
         }
     }
 

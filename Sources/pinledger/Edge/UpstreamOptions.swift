@@ -38,8 +38,12 @@ struct UpstreamOptions: ParsableArguments {
                 "no upstream is given", advice: "Give --upstream, such as --upstream https://pins.example.com.",
                 status: .usage)
         }
+        guard URL(string: base)?.user == nil, URL(string: base)?.password == nil else {
+            throw settings.failure(
+                .upstream, "must not hold a user or a password", advice: "Give the token by --upstream-token-file.")
+        }
         guard let url = URL(string: base), ["http", "https"].contains(url.scheme?.lowercased()), let host = url.host,
-            url.query == nil, url.fragment == nil, url.user == nil
+            url.query == nil, url.fragment == nil
         else {
             throw settings.failure(
                 .upstream, "must be an address such as https://pins.example.com, and is \(String(shown: base.utf8))")

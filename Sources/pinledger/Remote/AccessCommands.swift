@@ -27,6 +27,9 @@ struct AccessCommands: AsyncParsableCommand {
                 let json = try await client.get("/v1/access/principals")
                 guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 let principals = json["principals"]?.arrayValue ?? []
+                if self.remote.output.kind == .name {
+                    return principals.forEach { Console.line($0.text("principal_id")) }
+                }
                 guard !principals.isEmpty else { return Console.error("None.") }
                 var table = Table(["ID", "KIND", "NAME", "SUSPENDED", "GRANT", "ROLE"])
                 for principal in principals {

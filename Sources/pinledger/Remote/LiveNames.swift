@@ -60,13 +60,15 @@ enum LiveNames {
 
     /// A shell may read other characters as its own.
     private static func isPlain(_ name: String) -> Bool {
-        !name.isEmpty && !name.hasPrefix("-")
-            && name.utf8.allSatisfy { byte in
+        // A wildcard pattern's asterisk; any other would be the shell's.
+        let plain = name.hasPrefix("*.") ? name.dropFirst(2) : name[...]
+        return !plain.isEmpty && !plain.hasPrefix("-")
+            && plain.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                     UInt8(ascii: "0")...UInt8(ascii: "9"):
                     true
-                default: "._-*@/:+=".utf8.contains(byte)
+                default: "._-@:+=".utf8.contains(byte)
                 }
             }
     }

@@ -20,7 +20,7 @@ struct NodeCommands: AsyncParsableCommand {
         func run() async throws {
             try await self.watching.with(self.remote) { client in
                 let list = try await client.get("/v1/nodes")
-                if self.remote.output.isTable {
+                if self.remote.output.isTable, self.remote.output.kind != .name {
                     let known = list.text("known_feature_level")
                     Console.print(
                         "Feature level: \(list.text("feature_level")) (the server's program knows up to \(known))")

@@ -17,8 +17,13 @@ struct WatchOption: ParsableArguments {
 
     /// Runs `body` with a client, and again every so many seconds where that is asked for.
     ///
-    /// A failure ends the command the first time. Later it is shown, and the next time may be better: who watches an outage goes on.
+    /// A failure ends the command the first time. Later, one that may pass is shown: who watches an outage goes on.
     func with(_ remote: RemoteOptions, _ body: (APIClient) async throws -> Void) async throws {
+        guard self.watch == nil || remote.place.tokenFile != "-" else {
+            throw CommandFailure(
+                "--watch asks again, and standard input has the token once", advice: "Give the token in a file.",
+                status: .usage)
+        }
         try await self.repeating { try await remote.withClient(body) }
     }
 
@@ -33,8 +38,9 @@ struct WatchOption: ParsableArguments {
             do { try await body() } catch let code as ExitCode {
                 throw code
             } catch {
-                guard !isFirst else { throw error }
                 let failure = ErrorText.failure(for: error)
+                // The server may come back; a token that was revoked, or an app that is gone, does not.
+                guard !isFirst, [.failure, .unreachable, .tooMany].contains(failure.status) else { throw error }
                 Console.error("pinledger: \(failure.message)")
             }
             isFirst = false

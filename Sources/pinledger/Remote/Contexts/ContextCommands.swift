@@ -132,6 +132,7 @@ struct ContextCommands: AsyncParsableCommand {
                         "current": file.current.map { .string($0) }, "contexts": .array(file.contexts.map(\.json)),
                     ]), self.output)
             }
+            if self.output.kind == .name { return file.contexts.forEach { Console.line($0.name) } }
             guard !file.contexts.isEmpty else { return Console.error("None.") }
             var table = Table(["", "NAME", "SERVER", "TOKEN"])
             for context in file.contexts {
