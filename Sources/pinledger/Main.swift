@@ -8,10 +8,13 @@ struct Main {
     static func main() async {
         // A peer or reader that goes away is an error of the write, not the end of a server.
         signal(SIGPIPE, SIG_IGN)
+        let words = Array(CommandLine.arguments.dropFirst())
+        // Before anything waits: only the first thread's name is the process's, and what follows may be on another one.
+        let isProtected = Self.command(named: words) is any HoldsKeys.Type
+        if isProtected { ProcessProtection.apply() }
         do {
-            var command = try await Pinledger.asyncParseAsRoot(
-                KeyIDArgument.marking(Array(CommandLine.arguments.dropFirst())))
-            if type(of: command) is any HoldsKeys.Type { ProcessProtection.apply() }
+            var command = try await Pinledger.asyncParseAsRoot(KeyIDArgument.marking(words))
+            if !isProtected, type(of: command) is any HoldsKeys.Type { ProcessProtection.apply() }
             VisibleSecrets.warn()
             let pager = Pager(for: command)
             defer { pager?.end() }
@@ -28,7 +31,7 @@ struct Main {
                 exit(0)
             }
             if code == .validationFailure,
-                let suggestion = CommandSuggestion(Array(CommandLine.arguments.dropFirst()), of: Pinledger.self)
+                let suggestion = CommandSuggestion(words, of: Pinledger.self)
             {
                 Console.error("pinledger: \(suggestion.message)")
                 Console.error("  \(suggestion.advice)")
@@ -42,6 +45,16 @@ struct Main {
             if let advice = failure.advice { Console.error("  \(advice)") }
             exit(failure.status.rawValue)
         }
+    }
+
+    /// The command that the first words name.
+    private static func command(named words: [String]) -> any ParsableCommand.Type {
+        var command: any ParsableCommand.Type = Pinledger.self
+        for word in words {
+            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else { break }
+            command = next
+        }
+        return command
     }
 }
 

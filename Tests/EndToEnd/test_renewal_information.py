@@ -193,8 +193,8 @@ def test_a_wrong_answer_is_logged_and_tells_nothing(world):
 def test_a_directory_must_be_an_https_address(tmp_path):
     node = Server()
     try:
-        for wrong in ("http://acme.example.com/directory", "acme.example.com", "https://user@acme.example.com/"):
+        for wrong in ("http://acme.example.com/directory", "acme.example.com", "https://user:geheim@acme.example.com/"):
             said = node.cli("config", "check", "--database", "dbname=x", "--acme-directory", wrong, status=2).stderr
-            assert "--acme-directory must be an https address" in said
+            assert "--acme-directory must be an https address" in said and "geheim" not in said
     finally:
         node.destroy()

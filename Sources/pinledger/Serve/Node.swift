@@ -308,7 +308,7 @@ struct Node {
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
             self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, metrics: metrics,
-            outgoing: self.configuration.probing.acmeDirectories.isEmpty ? nil : self.makeOutgoingClient(), clock: now)
+            outgoing: self.makeOutgoingClient, clock: now)
         let writer =
             self.configuration.isReadOnly
             ? nil

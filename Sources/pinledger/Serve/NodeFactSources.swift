@@ -25,10 +25,10 @@ struct NodeFactSources: Sendable {
 
     /// Reads earlier records. ``close()`` MUST be called at the end.
     ///
-    /// - Parameter outgoing: What asks authorities; it is closed with this. Nil where there are none to ask.
+    /// - Parameter outgoing: Makes what asks authorities, which is closed with this. Called where there are any, and nothing fails after it.
     init(
         _ configuration: NodeConfiguration, pool: PostgresPool, ledger: Ledger, documents: DocumentTable,
-        logger: Logger, metrics: MetricRegistry, outgoing: OutgoingClient?,
+        logger: Logger, metrics: MetricRegistry, outgoing: () -> OutgoingClient,
         clock: @escaping @Sendable () -> Timestamp
     ) async throws {
         let observations = ObservationSummary()
@@ -66,9 +66,10 @@ struct NodeFactSources: Sendable {
         self.telemetry = telemetry
         self.environment = DecisionEnvironment(facts: { facts }, isPublicSuffix: { suffixes.isPublicSuffix($0) })
         self.prober = prober
+        let outgoing = probing.acmeDirectories.isEmpty ? nil : outgoing()
         self.outgoing = outgoing
         let renewals = RenewalWatcher(
-            directories: outgoing == nil ? [] : probing.acmeDirectories, summary: windows,
+            directories: probing.acmeDirectories, summary: windows,
             store: RenewalStore(pool: pool), records: !configuration.isReadOnly, logger: logger, clock: clock
         ) { address in
             guard let outgoing else { throw SendFailure.refused("no client is there to ask it") }

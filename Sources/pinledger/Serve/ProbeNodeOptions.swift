@@ -59,9 +59,10 @@ struct ProbeNodeOptions: ParsableArguments {
         }
         let directories = settings.list(.acmeDirectory, self.acmeDirectory)
         for directory in directories {
+            // A wrong one may hold a password, which no error may show.
             guard let url = try? OutgoingURL(directory), url.isSecure || LoopbackHost.contains(url.host) else {
                 throw settings.failure(
-                    .acmeDirectory, "must be an https address, and is \(String(shown: directory.utf8))",
+                    .acmeDirectory, "must be an https address without user and password",
                     advice: "Give the address of the directory, such as https://acme-v02.api.letsencrypt.org/directory."
                 )
             }
