@@ -34,4 +34,10 @@ import Testing
         let window = try #require(Self.window("2025-01-02T04:00:00Z", "2025-01-03T04:00:00Z", explanation))
         #expect(window.explanation == nil)
     }
+
+    @Test func `an explanation from a row of the database is looked at too`() {
+        let (start, end) = (Timestamp(seconds: 1), Timestamp(seconds: 2))
+        #expect(RenewalWindow(start: start, end: end, explanation: "call \u{1B}[31m0900").explanation == nil)
+        #expect(RenewalWindow(start: start, end: end, explanation: "https://a.example/").explanation != nil)
+    }
 }

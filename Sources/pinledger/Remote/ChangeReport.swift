@@ -182,7 +182,7 @@ extension JSON {
     fileprivate var isSingle: Bool {
         switch self {
         case .object, .array: false
-        default: true
+        case .null, .bool, .integer, .number, .string: true
         }
     }
 }
