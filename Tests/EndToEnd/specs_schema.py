@@ -22,14 +22,69 @@ def schema() -> dict:
         "title": "Pinledger: specs of apps",
         "description": "What `pinledger plan` and `pinledger apply` take.",
         "type": "object",
-        "required": ["apps"],
+        "minProperties": 1,
         "properties": {"apps": {"description": "The apps, each once.", "type": "array", "items": {"$ref": "#/$defs/App"}}},
         "additionalProperties": False,
     }
     definitions: dict[str, dict] = {}
+    whole["properties"] |= {name: with_definitions(section, definitions) for name, section in shared().items()}
     definitions["App"] = with_definitions(app, definitions)
     whole["$defs"] = dict(sorted(definitions.items()))
     return whole
+
+
+def shared() -> dict[str, dict]:
+    """The sections of what all apps share. Their entries are the requests of the API, each with its name."""
+    rule = {"rule": {"$ref": "#/components/schemas/RoleName", "description": "The rule's name."}}
+    access = {
+        "roles": entries("NewRole", {"role": {"$ref": "#/components/schemas/RoleName", "description": "The role's name."}}),
+        "principals": {
+            "description": "People and service accounts, each once.",
+            "type": "array",
+            "items": obj(
+                "A person or a service account.",
+                {
+                    "name": {"$ref": "#/components/schemas/Name"},
+                    "kind": {"description": "What it is. Default: a person.", "enum": ["person", "service"]},
+                    "grants": {
+                        "description": "All roles that it is to have by itself. Default: as they are.",
+                        "type": "array",
+                        "items": {"$ref": "#/components/schemas/GivenGrant"},
+                    },
+                },
+                ["name"],
+            ),
+        },
+        "identity_providers": entries(
+            "NewIdentityProvider", {"provider": {"$ref": "#/components/schemas/RoleName", "description": "The provider's name."}}
+        ),
+        "sign_in_rules": entries("NewSignInRule", rule),
+        "approval_rules": entries("NewApprovalRule", rule),
+    }
+    fleet = {
+        "issuer": SCHEMAS["FleetUpdate"]["properties"]["issuer"],
+        "lowered_guard_rails": {"description": "All guard rails that only warn for every app.", "type": "array", "items": {"type": "string"}},
+    }
+    return {
+        "fleet": obj("The settings of the fleet. What is left out stays as it is.", fleet),
+        "access": obj("Who may do what. A list that is left out says nothing.", access),
+        "webhooks": entries("NewWebhook", {}),
+    }
+
+
+def obj(description: str, properties: dict, required: list[str] | None = None) -> dict:
+    shape = {"description": description, "type": "object", "properties": properties, "additionalProperties": False}
+    return shape | ({"required": required} if required else {})
+
+
+def entries(request: str, name: dict) -> dict:
+    """A list of what a request takes, without what belongs to the command, and with what the request has in its path."""
+    entry = copy.deepcopy(SCHEMAS[request])
+    for member in ("reason", "force"):
+        del entry["properties"][member]
+    entry["properties"] = name | entry["properties"]
+    entry["required"] = [*name, *entry["required"]]
+    return {"description": entry["description"], "type": "array", "items": entry}
 
 
 def with_definitions(value, definitions: dict):

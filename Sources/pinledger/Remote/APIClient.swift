@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PinWire
+import Pinning
 import Traces
 
 /// The client of the API for the operator's commands.
@@ -219,6 +220,13 @@ struct APIClient {
     func change(
         _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
     ) async throws -> JSON {
+        try await self.versionedChange(method, path, members, options).json
+    }
+
+    /// The same, with the version of the stream after it; nil where the answer has none.
+    func versionedChange(
+        _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
+    ) async throws -> (json: JSON, version: EpochNumber?) {
         var query: [String] = options.dryRun ? ["dry_run=true"] : []
         query += try options.proposalQuery
         var headers: [(String, String)] = []
@@ -236,7 +244,8 @@ struct APIClient {
         let target = path + (query.isEmpty ? "" : (path.contains("?") ? "&" : "?") + query.joined(separator: "&"))
         let answer = try await self.sendOnce(method, target, body: body, key: options.idempotencyKey, headers: headers)
         try answer.check()
-        return try answer.json
+        let tag = answer.headers.first(name: "ETag")
+        return (try answer.json, tag.flatMap { EpochNumber($0.filter { $0 != "\"" }) })
     }
 
     /// Percent-encodes all but unreserved characters (RFC 3986 section 2.3).

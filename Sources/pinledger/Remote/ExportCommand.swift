@@ -10,12 +10,12 @@ struct ExportCommand: AsyncParsableCommand {
         discussion: """
             pinledger export android_nsc com.example.shop --output app/src/main/res/xml/network_security_config.xml
             pinledger export okhttp com.example.shop --check src/main/kotlin/PinledgerCertificatePinner.kt
-            pinledger export yaml --output pins/
+            pinledger export yaml --output pins/ --shared
 
             Notes on what the format cannot express go to standard error. --check writes nothing: the exit code is 0 \
             if the file is up to date, 1 if it differs, and another one if the check failed. yaml is no file to build in, but \
             the spec that `pinledger plan` and `pinledger apply` take: of all apps unless one is named, and into a file \
-            for each if --output is a directory.
+            for each if --output is a directory. With --shared it also writes _shared.yaml there, with what apps share.
             """
     )
 
@@ -26,6 +26,7 @@ struct ExportCommand: AsyncParsableCommand {
         help: ArgumentHelp("Where to write the file. Default: standard output.", valueName: "file"))
     var output: String?
     @Option(help: ArgumentHelp("Compare with this file instead of writing one.", valueName: "file")) var check: String?
+    @Flag(help: "With yaml and a directory: export also fleet, access and webhooks.") var shared = false
     @OptionGroup var place: ServerOptions
 
     func run() async throws {
@@ -43,8 +44,14 @@ struct ExportCommand: AsyncParsableCommand {
         }
         if isSpec, let output, Self.isDirectory(output) {
             return try await self.place.withClient { client in
-                try await SpecExport.write(self.app, into: output, client)
+                try await SpecExport.write(self.app, shares: self.shared, into: output, client)
             }
+        }
+        guard !self.shared else {
+            throw CommandFailure(
+                "--shared goes with yaml and a directory",
+                advice: "Try `pinledger export yaml --output pins/ --shared`.",
+                status: .usage)
         }
         // Read first: a missing file needs no server.
         let present = try self.check.map { path in

@@ -2,19 +2,19 @@ import ArgumentParser
 import Foundation
 import PinWire
 
-/// Makes apps what declared state says.
+/// Makes apps, and what they share, what declared state says.
 struct ApplyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "apply",
-        abstract: "Apply specs: make apps what files say.",
+        abstract: "Apply specs: make apps, and what they share, what files say.",
         discussion: """
             pinledger apply --file pins/ --reason "the next key of the shop"
             pinledger apply --plan plan.json
             pinledger apply --file pins/ --propose --reason "the next key of the shop"
 
             The command plans first, as `pinledger plan` does. If any part is refused, it records nothing. Each app is \
-            one change, which is refused if the app was changed after the plan. With --propose all of it becomes one \
-            proposed change.
+            one change, which is refused if the app was changed after the plan. So is each entry of `fleet`, `access` and \
+            `webhooks`. With --propose all of it becomes one proposed change.
             """)
     @OptionGroup var specs: SpecOptions
     @Option(
@@ -42,16 +42,16 @@ struct ApplyCommand: AsyncParsableCommand {
                     advice: "Name that server, or plan again for this one.", status: .usage)
             }
             try plans.checkNoneIsRefused()
-            let wanted = self.plan == nil ? plans.changed : plans.plans
-            guard !wanted.isEmpty else {
+            let parts = plans.parts(all: self.plan != nil)
+            guard !parts.isEmpty else {
                 if !self.remote.output.isTable { Console.print(JSON.object(["apps": []]), self.remote.output) }
                 return
             }
-            if !self.yes, self.plan == nil { try self.confirm(wanted.count) }
+            if !self.yes, self.plan == nil { try self.confirm(parts) }
             if self.propose {
-                try await self.propose(wanted, of: plans, client)
+                try await self.propose(parts, of: plans, client)
             } else {
-                try await self.apply(wanted, of: plans, client)
+                try await self.apply(parts, of: plans, client)
             }
         }
     }
@@ -59,8 +59,10 @@ struct ApplyCommand: AsyncParsableCommand {
     private func plans(_ client: APIClient) async throws -> SpecPlans {
         guard let plan else {
             return try await SpecPlans(
-                try await self.specs.specs(client), prunes: self.specs.prune, reason: self.reason,
-                isForced: self.force, proposes: self.propose, client)
+                try await self.specs.specs(client),
+                SharedPlan.Terms(
+                    prunes: self.specs.prune, reason: self.reason, isForced: self.force, proposes: self.propose),
+                client)
         }
         guard self.specs.file.isEmpty, !self.specs.prune, !self.specs.archiveOthers, self.reason == nil, !self.force,
             !self.propose
@@ -69,68 +71,85 @@ struct ApplyCommand: AsyncParsableCommand {
                 "--plan goes with none of --file, --prune, --archive-others, --reason, --force and --propose",
                 advice: "The plan has them already: plan again with them.", status: .usage)
         }
-        return try SpecPlans(path: plan)
+        return try await SpecPlans(path: plan, client)
     }
 
     /// Asks for confirmation on a terminal. A script is not asked: its command is explicit.
-    private func confirm(_ count: Int) throws {
+    private func confirm(_ parts: [SpecPlans.Part]) throws {
         guard isatty(STDIN_FILENO) == 1 else { return }
         guard self.remote.output.isTable else {
             throw CommandFailure("--output \(self.remote.output) on a terminal needs --yes", status: .usage)
         }
-        Console.error("Type yes to change \(count == 1 ? "this app" : "these \(count) apps"):")
+        let noun = parts.allSatisfy(\.isApp) ? "app" : "entry"
+        let nouns = noun == "app" ? "apps" : "entries"
+        Console.error("Type yes to change \(parts.count == 1 ? "this \(noun)" : "these \(parts.count) \(nouns)"):")
         guard readLine()?.trimmingCharacters(in: .whitespaces) == "yes" else {
             throw CommandFailure("nothing was changed", advice: "Give --yes to skip the question.")
         }
     }
 
-    private func apply(_ wanted: [SpecPlans.Plan], of plans: SpecPlans, _ client: APIClient) async throws {
-        var answers: [JSON] = []
-        for plan in wanted {
-            var options = ChangeOptions.none
-            options.reason = plans.reason
-            options.force = plans.isForced
-            var path = SpecPlans.path(plan.spec.app, prunes: plans.isPruned)
-            if let hash = plan.hash { path += "\(path.contains("?") ? "&" : "?")plan_hash=\(hash)" }
+    private func apply(_ parts: [SpecPlans.Part], of plans: SpecPlans, _ client: APIClient) async throws {
+        var answers: [(part: SpecPlans.Part, answer: JSON)] = []
+        // The ids of principals that were added, by their names.
+        var ids: [String: String] = [:]
+        // What others change in between is not overwritten: each entry is for the version that the one before it made.
+        var versions = plans.shared?.versions ?? [:]
+        for part in parts {
             do {
-                let answer = try await client.change("PUT", path, plan.spec.members, options)
+                guard let path = part.path(ids) else { throw CommandFailure("the server did not name the principal") }
+                var options = plans.options
+                options.ifVersion = part.stream.flatMap { versions[$0] }
+                let (answer, version) = try await client.versionedChange(part.method, path, part.body, options)
+                if let stream = part.stream { versions[stream] = version }
                 guard answer["dry_run"] == false else { throw CommandFailure("the server recorded nothing") }
-                answers.append(["app": .string(plan.spec.app), "answer": answer])
+                answers.append((part, answer))
+                if let name = part.principal {
+                    ids[name] = answer["events"]?.arrayValue?.first?["data"]?["principal_id"]?.stringValue
+                }
+                guard self.remote.output.isTable else { continue }
+                Console.print("\(part.name): recorded.")
+                // It is shown this once.
+                if let secret = answer["secret"]?.stringValue { Console.print("  secret: \(secret)") }
             } catch let failure as CommandFailure {
                 if !answers.isEmpty { self.print(answers) }
                 throw CommandFailure(
-                    "\(plan.spec.app): \(failure.message)",
-                    advice: Self.advice(answers.count, of: wanted.count, failure), status: failure.status)
+                    "\(part.name): \(failure.message)",
+                    advice: Self.advice(answers.count, of: parts, failure), status: failure.status)
             }
-            if self.remote.output.isTable { Console.print("\(plan.spec.app): recorded.") }
         }
         self.print(answers)
     }
 
     /// Shows them where the output is for programs.
-    private func print(_ answers: [JSON]) {
+    private func print(_ answers: [(part: SpecPlans.Part, answer: JSON)]) {
         guard !self.remote.output.isTable else { return }
-        Console.print(JSON.object(["apps": .array(answers)]), self.remote.output)
+        func list(_ key: String, _ answers: [(part: SpecPlans.Part, answer: JSON)]) -> JSON {
+            .array(answers.map { [key: .string($0.part.name), "answer": $0.answer] })
+        }
+        var members = ["apps": list("app", answers.filter(\.part.isApp))]
+        let shared = answers.filter { !$0.part.isApp }
+        if !shared.isEmpty { members["shared"] = list("entry", shared) }
+        Console.print(JSON.object(members), self.remote.output)
     }
 
-    private static func advice(_ done: Int, of count: Int, _ failure: CommandFailure) -> String {
+    private static func advice(_ done: Int, of parts: [SpecPlans.Part], _ failure: CommandFailure) -> String {
         // Without an answer nobody knows.
         guard failure.problem != nil else { return "Plan again to see what was recorded, and what is left to do." }
+        let nouns = parts.allSatisfy(\.isApp) ? "apps" : "entries"
         let recorded =
-            done == 0 ? "Nothing is recorded." : "\(done) of \(count) apps are recorded: plan again for the others."
+            done == 0
+            ? "Nothing is recorded." : "\(done) of \(parts.count) \(nouns) are recorded: plan again for the others."
         return [failure.advice, recorded].compactMap { $0 }.joined(separator: " ")
     }
 
     /// Gathers all of it in one draft, which is then opened for approvals.
-    private func propose(_ wanted: [SpecPlans.Plan], of plans: SpecPlans, _ client: APIClient) async throws {
-        let draft = try await DraftedChange.gather(wanted, client) { plan, draft in
-            var options = ChangeOptions.none
-            options.reason = plans.reason
-            options.force = plans.isForced
+    private func propose(_ parts: [SpecPlans.Part], of plans: SpecPlans, _ client: APIClient) async throws {
+        let draft = try await DraftedChange.gather(parts, client) { part, draft in
+            var options = plans.options
             options.addTo = draft
+            guard let path = part.path([:]) else { throw CommandFailure("\(part.name) cannot be proposed") }
             return DraftedChange.Part(
-                name: plan.spec.app, method: "PUT", path: SpecPlans.path(plan.spec.app, prunes: plans.isPruned),
-                body: plan.spec.members, options: options)
+                name: part.name, method: part.method, path: path, body: part.body, options: options)
         }
         try await draft.propose(client)
         let change = try await client.get(ChangeCommands.path(draft.id))

@@ -14,9 +14,9 @@ struct PlanCommand: AsyncParsableCommand {
             pinledger plan --file shop.yaml --out plan.json
             pinledger apply --plan plan.json
 
-            A file has a list `apps` of specs, as `pinledger export yaml` writes them. A pin is a digest (`pin`), or a \
-            file with a certificate, a signing request or a public key (`file`, next to the YAML file). `pinledger \
-            handbook declared-state` explains it.
+            A file has a list `apps` of specs, as `pinledger export yaml` writes them, or what all apps share: `fleet`, \
+            `access`, `webhooks`. A pin is a digest (`pin`), or a file with a certificate, a signing request or a public \
+            key (`file`, next to the YAML file). `pinledger handbook declared-state` explains it.
 
             With --detailed-exitcode the exit code is 0 if the server is what the files say, 2 if it is not, and 1 or \
             more than 2 if the plan failed.
@@ -49,8 +49,10 @@ struct PlanCommand: AsyncParsableCommand {
         do {
             let plans = try await self.remote.withClient { client in
                 try await SpecPlans(
-                    try await self.specs.specs(client), prunes: self.specs.prune, reason: self.reason,
-                    isForced: self.force, proposes: self.propose, client)
+                    try await self.specs.specs(client),
+                    SharedPlan.Terms(
+                        prunes: self.specs.prune, reason: self.reason, isForced: self.force, proposes: self.propose),
+                    client)
             }
             plans.show(self.remote.output)
             try plans.checkNoneIsRefused()
@@ -60,7 +62,10 @@ struct PlanCommand: AsyncParsableCommand {
                     throw CommandFailure("\(out) cannot be written: \(error.localizedDescription)")
                 }
             }
-            if self.detailedExitcode, plans.plans.contains(where: { $0.changes || $0.differs }) {
+            if self.detailedExitcode,
+                plans.plans.contains(where: { $0.changes || $0.differs })
+                    || plans.shared?.steps.contains(where: \.changes) == true
+            {
                 throw ExitCode(Self.differs)
             }
         } catch var failure as CommandFailure where self.detailedExitcode && failure.status == .usage {
@@ -77,8 +82,12 @@ struct PlanCommand: AsyncParsableCommand {
 extension SpecPlans {
     /// Throws where the server refuses a part.
     func checkNoneIsRefused() throws {
-        guard let first = self.refused.first?.refusal else { return }
-        let names = self.refused.map(\.spec.app)
+        var refusals = (self.shared?.refused ?? []).compactMap { step in
+            if case .refused(let refusal) = step.outcome { (name: step.title, refusal: refusal) } else { nil }
+        }
+        refusals += self.refused.compactMap { plan in plan.refusal.map { (name: plan.spec.app, refusal: $0) } }
+        guard let first = refusals.first?.refusal else { return }
+        let names = refusals.map(\.name)
         throw CommandFailure(
             "refused: \(names.prefix(5).joined(separator: ", "))\(names.count > 5 ? " and \(names.count - 5) more" : "")",
             advice: "See above what is wrong. Nothing is recorded.", status: first.status)

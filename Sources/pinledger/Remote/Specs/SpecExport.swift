@@ -15,17 +15,32 @@ enum SpecExport {
     /// Writes a file for each app, `ID.yaml`, into a directory, which is created if it does not exist.
     ///
     /// Files are replaced one by one: where the command ends in the middle, those that are there are whole.
-    static func write(_ app: String?, into directory: String, _ client: APIClient) async throws {
+    ///
+    /// - Parameter shares: Whether to write ``sharedName`` as well.
+    static func write(_ app: String?, shares: Bool, into directory: String, _ client: APIClient) async throws {
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         } catch { throw CommandFailure("\(directory) cannot be created: \(error.localizedDescription)") }
+        if shares { try Self.write(try await Self.sharedText(client), Self.sharedName, into: directory) }
         for app in try await Self.apps(app, client) {
-            let text = try Self.text(of: [try await Self.spec(of: app, client)])
-            let path = URL(fileURLWithPath: directory).appendingPathComponent("\(app).yaml")
-            do { try Data(text.utf8).write(to: path, options: .atomic) } catch {
-                throw CommandFailure("\(path.path) cannot be written: \(error.localizedDescription)")
-            }
+            try Self.write(
+                try Self.text(of: [try await Self.spec(of: app, client)]), "\(app).yaml", into: directory)
         }
+    }
+
+    private static func write(_ text: String, _ name: String, into directory: String) throws {
+        let path = URL(fileURLWithPath: directory).appendingPathComponent(name)
+        do { try Data(text.utf8).write(to: path, options: .atomic) } catch {
+            throw CommandFailure("\(path.path) cannot be written: \(error.localizedDescription)")
+        }
+    }
+
+    /// The file of what apps share. No app has an id with this beginning.
+    private static let sharedName = "_shared.yaml"
+
+    /// What apps share, as a file with specs.
+    static func sharedText(_ client: APIClient) async throws -> String {
+        try YAMLText.text(of: .object(try await SharedSpec.present(client)))
     }
 
     private static func apps(_ app: String?, _ client: APIClient) async throws -> [String] {

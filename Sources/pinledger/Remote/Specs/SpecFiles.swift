@@ -1,7 +1,7 @@
 import Foundation
 import PinWire
 
-/// The specs of apps in files: the declared state of `pinledger plan` and `pinledger apply`.
+/// The specs of apps, and of what they share, in files: the declared state of `pinledger plan` and `pinledger apply`.
 struct SpecFiles {
     /// One app's spec, in the form of the API.
     struct Spec {
@@ -11,14 +11,21 @@ struct SpecFiles {
 
     /// In order of their ids.
     let specs: [Spec]
+    let shared: SharedSpec
 
     /// - Parameter paths: Files, `-` for standard input, and directories, of which the files ending in `.yaml`, `.yml` and `.json`
     ///   are read, without those of directories in them.
     /// - Throws: ``CommandFailure``.
     init(paths: [String]) throws {
         var specs: [String: (spec: Spec, path: String)] = [:]
+        var shared = SharedSpec()
         for path in try paths.flatMap(Self.files) {
-            for spec in try Self.read(path) {
+            let (apps, sections) = try Self.read(path)
+            if let twice = shared.add(sections) {
+                throw CommandFailure(
+                    "\(path) has a second section \(twice)", advice: "Keep \(twice) in one file.", status: .usage)
+            }
+            for spec in apps {
                 if let known = specs[spec.app] {
                     throw CommandFailure(
                         "\(spec.app) is in \(known.path) and in \(path)", advice: "Keep each app in one file.",
@@ -27,9 +34,12 @@ struct SpecFiles {
                 specs[spec.app] = (spec, path)
             }
         }
-        guard !specs.isEmpty else {
-            throw CommandFailure("\(paths.joined(separator: ", ")): there are no apps", status: .usage)
+        guard !specs.isEmpty || !shared.isEmpty else {
+            throw CommandFailure(
+                "\(paths.joined(separator: ", ")): there are no apps, and no \(SharedSpec.sections.joined(separator: ", "))",
+                status: .usage)
         }
+        self.shared = shared
         self.specs = specs.values.map(\.spec).sorted { $0.app < $1.app }
     }
 
@@ -49,13 +59,16 @@ struct SpecFiles {
         return names.sorted().map { "\(path)/\($0)" }
     }
 
-    private static func read(_ path: String) throws -> [Spec] {
+    private static func read(_ path: String) throws -> (apps: [Spec], shared: SharedSpec) {
         let directory = path == "-" ? "." : (path as NSString).deletingLastPathComponent
         let place = directory.isEmpty ? "." : directory
         let file = try YAMLFile(path: path)
-        let apps: [(id: String, members: [String: JSON])] = try file.read { (m) throws(JSONDefect) in
-            var apps: [(String, [String: JSON])] = []
-            for field in try m.required("apps").elements(atMost: 100_000) {
+        let (apps, shared) = try file.read { (m) throws(JSONDefect) in
+            let shared = try SharedSpec(&m)
+            var apps: [(id: String, members: [String: JSON])] = []
+            // A file with a section needs no apps; an empty one is a mistake.
+            let list = shared.isEmpty ? try m.required("apps") : m.optional("apps")
+            for field in try list?.elements(atMost: 100_000) ?? [] {
                 guard var members = field.value.objectValue else { throw field.defect("must be an app") }
                 guard let id = members.removeValue(forKey: "app")?.stringValue else {
                     throw field.defect("must have a member app with the app's id")
@@ -66,10 +79,10 @@ struct SpecFiles {
                 }
                 apps.append((id, members))
             }
-            return apps
+            return (apps, shared)
         }
         var seen: Set<String> = []
-        return try apps.map { app in
+        let specs = try apps.map { app in
             guard seen.insert(app.id).inserted else {
                 throw CommandFailure("\(path): \(app.id) is there twice", status: .usage)
             }
@@ -79,6 +92,7 @@ struct SpecFiles {
             }
             return Spec(app: app.id, members: members)
         }
+        return (specs, shared)
     }
 
     private static func isRegular(_ path: String) -> Bool {
