@@ -4,6 +4,8 @@ import Pinning
 
 /// The rotation to a renewed certificate's key, step by step.
 extension DeploymentRun {
+    private var group: RenewalGroup { RenewalGroup(app: self.deployment.app, hosts: self.deployment.hosts) }
+
     /// Does the next thing for a renewal; false where it has to wait.
     func step(_ renewal: Deployment.Renewal, _ client: APIClient) async throws -> Bool {
         guard let id = renewal.rotation else { return try await self.begin(renewal, client) }
@@ -14,7 +16,7 @@ extension DeploymentRun {
         }
         try answer.check()
         let rotation = try answer.json
-        guard Self.serves(rotation, self.deployment, renewal.pin) else {
+        guard self.group.isServed(by: rotation, renewal.pin) else {
             throw CommandFailure(
                 "the rotation \(id) is another one than that of the certificate",
                 advice: "Run `pinledger hook drop \(self.directory.path)`, and deploy the certificate again.",
@@ -27,7 +29,7 @@ extension DeploymentRun {
         // From the switch on servers are to present the key, whether or not this command ended the phase, and however late it comes.
         if [.switch, .settle, .cleanUp, .done].contains(phase), self.directory.live != renewal.release {
             try await self.serveNext(renewal)
-            await self.probe(client)
+            await self.group.probe(client)
             return true
         }
         switch phase {
@@ -50,16 +52,16 @@ extension DeploymentRun {
             let isOurs = rotation["kind"] == "planned"
             if phase == .deliver { try self.check(renewal) }
             if isOurs, rotation["ready"] == true {
-                try await self.advance(path, from: phase, client)
+                try await RenewalGroup.advance(path, from: phase, client)
                 return true
             }
             if phase == .deliver, let reason = self.insistence {
-                try await self.advance(path, from: phase, client, insisting: reason)
+                try await RenewalGroup.advance(path, from: phase, client, insisting: reason)
                 return true
             }
             // What no node looks at by itself is looked at now.
             let isSeen = [.switch, .settle].contains(phase)
-            if isSeen { await self.probe(client) }
+            if isSeen { await self.group.probe(client) }
             let now = isSeen ? try await client.get(path) : rotation
             if isOurs, now["ready"] == true { return true }
             Console.line("\(self.hosts): the rotation \(id) is in the phase \(phase.rawValue), and waits:")
@@ -70,25 +72,18 @@ extension DeploymentRun {
         }
     }
 
-    /// Whether a rotation brings a key to all hosts.
-    private static func serves(_ rotation: JSON, _ deployment: Deployment, _ pin: Pin) -> Bool {
-        let hosts = Set(rotation["hosts"]?.arrayValue?.compactMap { $0.stringValue?.lowercased() } ?? [])
-        return rotation["next"]?.stringValue == pin.description
-            && hosts.isSuperset(of: deployment.hosts.map { $0.lowercased() })
-    }
-
     /// Finds the rotation to a key, or begins one; false where another one has to end first.
     private func begin(_ renewal: Deployment.Renewal, _ client: APIClient) async throws -> Bool {
         let open = try await client.get(RotationCommands.path(self.deployment.app))["rotations"]?.arrayValue ?? []
         if let known = open.first(where: { rotation in
             let isOver = rotation["phase"]?.stringValue.flatMap(Rotation.Phase.init)?.isOver ?? true
-            return !isOver && Self.serves(rotation, self.deployment, renewal.pin)
+            return !isOver && self.group.isServed(by: rotation, renewal.pin)
         }), let id = known["rotation"]?.stringValue, Rotation.isID(id) {
             self.deployment.current?.rotation = id
             try self.keep()
             return true
         }
-        let standings = try await self.standings(of: renewal.pin, client)
+        let standings = try await self.group.standings(of: renewal.pin, client)
         if standings.allSatisfy(\.isPrimary) {
             guard
                 self.directory.live == nil || standings.allSatisfy({ $0.isKnown(for: self.deployment.deliverySeconds) })
@@ -101,13 +96,7 @@ extension DeploymentRun {
             try self.keep()
             return true
         }
-        for standing in standings where standing.primaries > 1 {
-            throw CommandFailure(
-                "\(standing.host) has \(standing.primaries) primary pins, and a rotation would retire all of them",
-                advice:
-                    "Servers with several keys (RSA and ECDSA) are rotated by hand, with the commands of pins. Or make one key the primary.",
-                status: .refused)
-        }
+        try RenewalGroup.checkOneKey(standings)
         let id = "renewal-\(renewal.release)-\(Hex.encode(Array(renewal.pin.bytes.prefix(4))))"
         self.deployment.current?.rotation = id
         try self.keep()
@@ -143,19 +132,6 @@ extension DeploymentRun {
         return true
     }
 
-    private func advance(
-        _ path: String, from phase: Rotation.Phase, _ client: APIClient, insisting reason: String? = nil
-    ) async throws {
-        var options = ChangeOptions.none
-        options.reason = reason ?? Self.reason
-        options.force = reason != nil
-        do {
-            _ = try await client.change("POST", "\(path)/advance", ["from": .string(phase.rawValue)], options)
-        } catch let failure as CommandFailure where failure.problem == "/problems/rotation_state" {
-            // Someone else was faster: the next look shows it.
-        }
-    }
-
     /// Why the next certificate is served whatever its rotation waits for; nil where it is not.
     private var insistence: String? {
         guard let insistence = self.deployment.insistence, let end = self.served?.end,
@@ -164,63 +140,12 @@ extension DeploymentRun {
         return "the served certificate ends at \(end.rfc3339)"
     }
 
-    private func path(of host: String) -> String {
-        "/v1/apps/\(APIClient.escaped(self.deployment.app))/hosts/\(APIClient.escaped(host))"
-    }
-
-    /// What a host's policies say of a key.
-    private struct Standing {
-        let host: String
-        /// How many active primary pins the baseline has.
-        let primaries: Int
-        /// Whether the key is one of them.
-        let isPrimary: Bool
-        /// Since when each policy of the host has accepted the key; nil for one that does not.
-        let since: [Timestamp?]
-
-        /// Whether clients have got documents with the key: all policies have had it for so many seconds.
-        func isKnown(for seconds: Int64) -> Bool {
-            self.since.allSatisfy { $0.map { Node.clock().seconds - $0.seconds >= seconds } ?? false }
-        }
-    }
-
-    private func standings(of pin: Pin, _ client: APIClient) async throws -> [Standing] {
-        var standings: [Standing] = []
-        for host in self.deployment.hosts {
-            let answer = try await client.get(self.path(of: host))
-            let policies = ["baseline", "candidate"].compactMap { answer[$0]?["pins"]?.arrayValue }
-            let active = policies.map { $0.filter { $0["state"] == "active" } }
-            let primaries = active.first?.filter { $0["role"] == "primary" } ?? []
-            standings.append(
-                Standing(
-                    host: host, primaries: primaries.count,
-                    isPrimary: primaries.contains { $0["pin"]?.stringValue == pin.description },
-                    since: active.map { pins in
-                        pins.first { $0["pin"]?.stringValue == pin.description }?["since"]?.stringValue
-                            .flatMap { Timestamp(rfc3339: $0) }
-                    }))
-        }
-        return standings
-    }
-
-    /// Has the server look at what the hosts present. What it cannot see, its nodes may see later.
-    private func probe(_ client: APIClient) async {
-        for host in self.deployment.hosts where !host.hasPrefix("*.") {
-            let known = (try? await client.get(self.path(of: host)))?["endpoints"]?.arrayValue?.compactMap(
-                \.stringValue)
-            for endpoint in known.flatMap({ $0.isEmpty ? nil : $0 }) ?? [host] {
-                let body: JSON = ["endpoint": .string(endpoint)]
-                _ = try? await client.send("POST", "/v1/probes", body: body.canonicalBytes)
-            }
-        }
-    }
-
     /// Serves again what was served before a renewal whose rotation was aborted, where that is valid and its key is a primary.
     private func goBack(from renewal: Deployment.Renewal, _ client: APIClient) async throws {
         guard self.directory.live == renewal.release, let previous = self.deployment.previous,
             let certificate = try? self.directory.certificate(of: previous),
             (try? certificate.check(isFor: self.deployment.hosts, at: Node.clock())) != nil,
-            try await self.standings(of: certificate.pin, client).allSatisfy(\.isPrimary)
+            try await self.group.standings(of: certificate.pin, client).allSatisfy(\.isPrimary)
         else { return }
         try await self.serve(previous)
         Console.print(

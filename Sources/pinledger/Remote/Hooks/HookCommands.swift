@@ -9,9 +9,10 @@ struct HookCommands: AsyncParsableCommand {
         discussion: """
             ACME clients renew certificates by themselves, mostly with a new key. Clients that pin the old key would refuse it. \
             As their deploy hook, `hook deploy` publishes the new key first and lets servers have it when the rotation's phase \
-            `deliver` is over; a timer runs `hook resume`. `pinledger handbook renewals` shows it for certbot, lego and acme.sh.
+            `deliver` is over; a timer runs `hook resume`. For cert-manager, `hook cert-manager` approves requests. `pinledger \
+            handbook renewals` shows it for certbot, lego, acme.sh and cert-manager.
             """,
-        subcommands: [Deploy.self, Resume.self, Drop.self, Status.self])
+        subcommands: [Deploy.self, Resume.self, Drop.self, Status.self, CertManager.self])
 
     /// When waiting is a failure.
     struct AlarmOptions: ParsableArguments {
