@@ -75,7 +75,6 @@ struct ProbeDialler: Sendable {
             // The timer above covers it.
             .connectTimeout(TimeAmount(timeout) + .seconds(10))
             .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 16 * 1024))
-            .channelOption(.socketOption(.tcp_nodelay), value: 1)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(bound.value) }
             }
