@@ -186,3 +186,47 @@ def test_a_node_that_starts_without_its_standby_serves_what_it_remembers(databas
         database.cli("token", "bootstrap", "--database", database.connection_string, *options[:5], status=8)
     finally:
         await_standby(database, None)
+
+
+def test_a_node_that_starts_while_the_database_is_away_serves_what_it_remembers(tmp_path):
+    server = Server()
+    try:
+        server.start()
+        server.api.make_app(APP, HOST)
+        kek, state = str(server.data / "key-encryption-key"), str(tmp_path / "memory")
+        options = ["--kek-file", kek, "--state-directory", state, "--database-timeout", "5", "--drain-timeout", "1"]
+        node, api = start_node(server, "away", *options, "--trust-database")
+        eventually(lambda: api.document(APP).status == 200, "the document")
+        served = api.document(APP).body
+        node.stop()
+        # A node that remembers nothing has nothing to serve, and says why it ends.
+        forgetful = Process(
+            tmp_path / "forgetful.log",
+            ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{free_port()}", "--kek-file", kek],
+            0)  # fmt: skip
+        server.stop()
+        forgetful.spawn()
+        assert forgetful.process.wait(30) == 8 and "the database cannot be used" in forgetful.tail()
+        node.spawn()
+        node.wait_until(lambda: api.get("/readyz?for=serves_documents").status == 200, 30)
+        assert api.document(APP).body == served
+        assert (api.get("/readyz").status, api.get("/readyz").json["writes"]) == (503, False)
+        refused = rename(api, "meanwhile", "meanwhile")
+        assert (refused.status, refused.json["type"]) == (503, "/problems/starting")
+        # Another start of it is as good.
+        node.stop()
+        node.spawn()
+        node.wait_until(lambda: api.get("/readyz?for=serves_documents").status == 200, 30)
+        server.start()
+        eventually(lambda: api.get("/readyz?for=writes").status == 200, "word that changes are recorded")
+        assert rename(api, "after", "after").status == 200
+        assert len(lines(node, "ledger_read")) == 1, node.tail()
+        # Nor does a password that was changed take anything from clients.
+        node.stop()
+        node.arguments = [word.replace("user=pinledger_dev", "user=another") for word in node.arguments]
+        node.spawn()
+        node.wait_until(lambda: api.get("/readyz?for=serves_documents").status == 200, 30)
+        assert "another" in lines(node, "database_lost")[-1]
+        node.stop()
+    finally:
+        server.destroy()

@@ -159,7 +159,7 @@ def test_two_edges_share_no_state_directory(site, kept):
     other.spawn()
     assert other.process.wait(60) == 1
     other.process = None
-    assert "another edge uses the state directory" in other.tail()
+    assert "another process uses the state directory" in other.tail()
     # The lock goes with the process, however it ends.
     kept.kill()
     kept.start_ready()

@@ -42,6 +42,9 @@ package final class DatabaseClock: Sendable {
         return Timestamp(microseconds: anchor.time.microseconds + anchor.instant.duration(to: .now).wholeMicroseconds)
     }
 
+    /// Whether the database has been asked.
+    package var isMeasured: Bool { self.anchor.withLock { $0 != nil } }
+
     /// How far the system's clock is ahead of the database's.
     package var deviation: Duration { .microseconds(self.systemClock().microseconds - self.now.microseconds) }
 

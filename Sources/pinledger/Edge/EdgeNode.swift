@@ -71,7 +71,7 @@ struct EdgeNode {
         defer { withExtendedLifetime(lock) {} }
         if let directory = configuration.stateDirectory {
             do {
-                lock = try Self.lock(directory)
+                lock = try StateLock(directory: directory)
                 let memory = EdgeMemory(directory: directory, documents: documents, logger: logger)
                 try await memory.load()
                 if await documents.table.servesAny() { services.status.noteKept() }
@@ -135,18 +135,6 @@ struct EdgeNode {
             return error
         }
         return nil
-    }
-
-    /// Makes the state directory where it is missing, and takes its lock.
-    private static func lock(_ directory: String) throws -> StateLock {
-        do {
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        } catch {
-            throw CommandFailure("the state directory \(directory) cannot be made: \(error.localizedDescription)")
-        }
-        do throws(StateLock.Unavailable) { return try StateLock(directory: directory) } catch {
-            throw CommandFailure(error.description, advice: error.advice)
-        }
     }
 
     /// Takes over the settings that a running edge can.

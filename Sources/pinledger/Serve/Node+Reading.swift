@@ -67,8 +67,8 @@ extension Node {
         return StartProgress.Started(keeper: recalled.keeper, audit: audit)
     }
 
-    /// Reads the ledger to its end, from a snapshot where there is one. A node that serves documents meanwhile tries again where
-    /// the database goes away.
+    /// Reads the ledger to its end, from a snapshot where there is one. A node that serves documents meanwhile, or remembers some,
+    /// tries again where the database is away.
     ///
     /// - Returns: The check of the snapshot that is to follow.
     private func catchUp(_ parts: Parts, _ progress: StartProgress?) async throws -> SnapshotAudit? {
@@ -77,6 +77,11 @@ extension Node {
         var pause = Duration.seconds(2)
         while true {
             do {
+                // Where the database was away when the node started.
+                if !parts.clock.isMeasured {
+                    try await self.open(pool, parts.clock)
+                    parts.clock.judge(ledger)
+                }
                 if ledger.position == 0 {
                     let start = try await SnapshotStore(
                         pool: pool, key: try self.snapshotKey,
@@ -94,9 +99,13 @@ extension Node {
                 }
                 return audit
             } catch let error as PostgresError
-                where (error.isConnectionLoss || error.meansNoServer)
-                && progress?.servesDocuments == true && !Task.isCancelled
+                where (error.isConnectionLoss || error.meansNoServer) && !Task.isCancelled
             {
+                guard let progress, progress.servesDocuments || error.meansNoServer && self.hasMemory else {
+                    throw error
+                }
+                // It listens at once: what it remembers is served as soon as that is read.
+                progress.wait()
                 ledger.noteLoss(error, self.logger)
                 try await Task.sleep(for: pause)
                 pause = min(pause * 2, .seconds(30))

@@ -47,6 +47,8 @@ struct Node {
     /// - Parameter onServing: Called once every listener is bound, with the clients' port.
     func run(onServing: @escaping @Sendable (Int, Services) async -> Void) async throws {
         EventLoops.fitToProcessors()
+        let lock = try self.configuration.memory.directory.map { try StateLock(directory: $0) }
+        defer { withExtendedLifetime(lock) {} }
         let parts = try await self.assemble()
         let progress = StartProgress()
         let failure: (any Error)? = await withTaskGroup(of: Void.self) { group in
@@ -81,7 +83,8 @@ struct Node {
         let reporter = NodeReporter(services: services, name: Self.name)
         // In this order: a migration that this program cannot work with either sees the report, or is seen here.
         await reporter.report()
-        try await self.checkSchema(of: pool)
+        // What reads the ledger looks at the schema where the database is away.
+        if parts.clock.isMeasured { try await self.checkSchema(of: pool) }
         // Started first, stopped last.
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
@@ -278,9 +281,11 @@ struct Node {
         database.answerGrace = .seconds(1)
         database.preferredServer = self.configuration.isReadOnly ? .preferStandby : .readWrite
         database.requiresSynchronousStandby = self.configuration.requiresSynchronousStandby
-        let pool = try await self.openPool(database)
+        let pool = PostgresPool(configuration: database)
         let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
-        try await clock.measure(pool)
+        do { try await self.open(pool, clock) } catch let error as PostgresError {
+            guard error.meansNoServer, self.hasMemory else { throw Self.failure(error) }
+        }
         let now: @Sendable () -> Timestamp = { clock.now }
         let verifiers = self.configuration.batchPublicKeys.map(BatchVerifier.init)
         let ledger = Ledger(
@@ -410,15 +415,35 @@ struct Node {
         }
     }
 
-    /// A pool on a database whose schema is this program's.
-    private func openPool(_ database: PostgresConfiguration) async throws -> PostgresPool {
-        let pool = PostgresPool(configuration: database)
-        try await self.checkSchema(of: pool)
-        return pool
+    /// Looks at a database for the first time: its schema has to be this program's, and its clock is the node's.
+    ///
+    /// - Throws: `PostgresError` where it does not answer; ``CommandFailure`` where it cannot be worked with.
+    func open(_ pool: PostgresPool, _ clock: DatabaseClock) async throws {
+        try await self.requireSchema(of: pool)
+        try await clock.measure(pool)
+    }
+
+    /// Whether the node remembers what it has served, so that it can serve without a database.
+    var hasMemory: Bool {
+        self.configuration.memory.directory.map { directory in
+            FileManager.default.fileExists(atPath: NodeMemoryFile(directory: directory, key: nil).path)
+        } ?? false
+    }
+
+    private static func failure(_ error: PostgresError) -> CommandFailure {
+        if Pooler.isReason(for: error) { return CommandFailure(Pooler.message, advice: Pooler.advice) }
+        return CommandFailure(
+            "the database cannot be used: \(error)", advice: "Run `pinledger doctor` to find out why.",
+            status: .unreachable)
     }
 
     /// Refuses a database whose schema this program cannot work with.
     private func checkSchema(of pool: PostgresPool) async throws {
+        do { try await self.requireSchema(of: pool) } catch let error as PostgresError { throw Self.failure(error) }
+    }
+
+    /// The same, where no answer is no refusal.
+    private func requireSchema(of pool: PostgresPool) async throws {
         let status: Migrator.Status
         do {
             status = try await pool.withConnection { connection in
@@ -427,12 +452,8 @@ struct Node {
             }
         } catch let failure as MigrationFailure {
             throw CommandFailure("\(failure)", advice: failure.advice)
-        } catch let error as PostgresError {
-            if Pooler.isReason(for: error) { throw CommandFailure(Pooler.message, advice: Pooler.advice) }
-            throw CommandFailure(
-                "the database cannot be used: \(error)", advice: "Run `pinledger doctor` to find out why.",
-                status: .unreachable
-            )
+        } catch let error as PostgresError where Pooler.isReason(for: error) {
+            throw Self.failure(error)
         }
         guard case .upToDate = status else {
             throw CommandFailure(
