@@ -13,6 +13,7 @@ from pathlib import Path
 import handbook
 import pytest
 import yaml
+from edges import Edge, key_file
 from pinledger import API, Server, eventually, free_port, from_now
 from tls_server import Key, TLSServer
 
@@ -46,7 +47,7 @@ def promtool(programs: Path, *arguments) -> subprocess.CompletedProcess:
 @pytest.fixture(scope="module")
 def monitored(programs, tmp_path_factory):
     """A node, and a Prometheus that scrapes it."""
-    port, own = free_port(), free_port()
+    port, own, edges = free_port(), free_port(), free_port()
     more = ["--allow-private-range", "127.0.0.0/8", "--allow-http-webhooks", "--resolve", f"{HOST}=127.0.0.1"]
     server = Server(more=more)
     server.environment["PINLEDGER_METRICS_LISTEN"] = f"127.0.0.1:{port}"
@@ -54,9 +55,10 @@ def monitored(programs, tmp_path_factory):
     shutil.copy(RULES, home)
     (home / "prometheus.yml").write_text(yaml.safe_dump({
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"}, "rule_files": [RULES.name],
-        "scrape_configs": [{"job_name": "pinledger", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]}],
+        "scrape_configs": [{"job_name": "pinledger", "static_configs": [{"targets": [f"127.0.0.1:{port}"]}]},
+                           {"job_name": "edges", "static_configs": [{"targets": [f"127.0.0.1:{edges}"]}]}],
     }))  # fmt: skip
-    prometheus = tls = None
+    prometheus = tls = edge = None
     try:
         server.start()
         served, spare = Key(home, "served", HOST), Key(home, "spare", HOST)
@@ -67,6 +69,9 @@ def monitored(programs, tmp_path_factory):
         server.api.must("POST", "/v1/webhooks", {"url": f"http://127.0.0.1:{free_port()}/"})
         server.api.must("PATCH", f"/v1/apps/{APP}/hosts/{HOST}", {"endpoints": [f"{HOST}:{tls.port}"]})
         server.cli("probe", f"{HOST}:{tls.port}")
+        edge = Edge(
+            home, server.port, server.api.holding("viewer", name="edges").token, key_file(server, home / "keys.json"),
+            "--metrics-listen", f"127.0.0.1:{edges}").start_ready()  # fmt: skip
         with (home / "log").open("wb") as log:
             prometheus = subprocess.Popen(
                 [programs / "prometheus", f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data",
@@ -79,7 +84,7 @@ def monitored(programs, tmp_path_factory):
                 is_ready = server.prometheus.get("/-/ready").status == 200
             except OSError:
                 is_ready = False
-            return is_ready and value(server, 'up{job="pinledger"}') == 1
+            return is_ready and all(value(server, f'up{{job="{job}"}}') == 1 for job in ("pinledger", "edges"))
 
         eventually(scraped, "the first scrape")
         yield server
@@ -89,6 +94,8 @@ def monitored(programs, tmp_path_factory):
             prometheus.wait()
         if tls:
             tls.close()
+        if edge:
+            edge.kill()
         server.destroy()
 
 
@@ -142,7 +149,7 @@ def test_every_query_is_about_metrics_and_labels_that_a_node_shows(monitored):
     # Nodes look at the deliveries every 15 seconds.
     eventually(lambda: value(monitored, "pinledger_webhook_oldest_delivery_timestamp_seconds"), "the first look")
     shown: dict[str, set[str]] = {}
-    for series in monitored.prometheus.get('/api/v1/series?match[]={job="pinledger"}').json["data"]:
+    for series in monitored.prometheus.get('/api/v1/series?match[]={job=~"pinledger|edges"}').json["data"]:
         shown.setdefault(series["__name__"], set()).update(series)
     # The histogram of appends begins with the first one, which a node that has started has made.
     expressions = QUERIES + [(rule["alert"], rule["expr"]) for rule in ALERTS]
