@@ -287,6 +287,8 @@ class Process:
 
     def __init__(self, log: Path, arguments: list[str], port: int, environment: dict | None = None):
         self.log, self.arguments, self.port = log, arguments, port
+        #: What runs the program, where it is not run by itself.
+        self.prefix: list[str] = []
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PINLEDGER_")}
         # No change is refused for the slowness of the machine.
         self.environment |= {"PINLEDGER_DATABASE_TIMEOUT": "60"} | (environment or {})
@@ -297,7 +299,7 @@ class Process:
         with self.log.open("ab") as log:
             # A session of its own: Ctrl-C is for the tests, which stop the server themselves.
             self.process = subprocess.Popen(
-                [BINARY, *self.arguments],
+                [*self.prefix, BINARY, *self.arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, start_new_session=True,
             )  # fmt: skip
 

@@ -16,6 +16,7 @@ import pytest
 from edges import Site, secret
 from pinledger import BINARY, API, Process, eventually, free_port
 from test_batch_macs import Database
+from tls_server import Key, TLSServer
 
 PACKAGE = handbook.ROOT / "deploy/package"
 UNITS = sorted(path.name for path in (PACKAGE / "systemd").glob("*.service"))
@@ -65,7 +66,8 @@ def test_the_package_asks_for_the_libraries_of_the_program(package):
     for name in ("libpq5", "libssl3", "libsodium23", "libc6", "libmaxminddb0"):
         assert re.search(rf"\b{name}\b \(>= ", depends), depends
     assert "swift" not in depends
-    assert run("dpkg-deb", "-I", package, "conffiles").split() == ["/etc/pinledger/edge.yaml", "/etc/pinledger/pinledger.yaml"]
+    assert run("dpkg-deb", "-I", package, "conffiles").split() == [
+        f"/etc/pinledger/{name}.yaml" for name in ("edge", "pinledger", "reader")]
 
 
 @pytest.mark.parametrize("unit", UNITS)
@@ -125,6 +127,8 @@ class Unit(Process):
             "CREDENTIALS_DIRECTORY": str(credentials(unit, tree, files, home / f"{unit}-credentials"))
         }
         super().__init__(home / f"{unit}.log", command_of(unit, tree)[1:], port, environment)
+        # As the service manager starts it: what takes a capability fails here too.
+        self.prefix = ["setpriv", "--bounding-set=-all,+dac_override", "--inh-caps=-all", "--no-new-privs"] if os.getuid() == 0 else []
         self.api = API(port, None)
 
 
@@ -136,14 +140,33 @@ def test_the_command_of_the_server_s_unit_serves(own_server, tree, tmp_path):
     unit = Unit(
         "pinledger.service", tree, tmp_path, port, {"kek_file": database.key},
         {"database": database.connection_string, "listen": f"127.0.0.1:{port}", "admin_listen": f"127.0.0.1:{free_port()}",
-         "metrics_listen": f"127.0.0.1:{free_port()}", "state_directory": state[1]},
+         "metrics_listen": f"127.0.0.1:{free_port()}", "state_directory": state[1], "allow_private_range": "127.0.0.0/8",
+         "resolve": "api.example.com=127.0.0.1"},
     )  # fmt: skip
     unit.spawn()
     unit.wait_until(lambda: unit.api.get("/readyz?for=writes").status == 200)
     operators = API(int(unit.environment["PINLEDGER_ADMIN_LISTEN"].split(":")[1]), token)
     operators.make_app("com.example.packaged")
     eventually(lambda: unit.api.document("com.example.packaged").status == 200, "the document")
+    key = Key(tmp_path, "served", "api.example.com")
+    served = TLSServer(key)
+    seen = operators.must("POST", "/v1/probes", {"endpoint": f"api.example.com:{served.port}"}).json
+    assert key.pin in json.dumps(seen), seen
+    served.close()
     unit.stop()
+    # A read-only node has a login of its own, and no key.
+    own_server.sql("CREATE ROLE packaged_reader LOGIN; GRANT pinledger_reader TO packaged_reader")
+    port = free_port()
+    reader = Unit(
+        "pinledger-reader.service", tree, tmp_path, port, {},
+        {"database": database.connection_string.replace("user=pinledger_dev", "user=packaged_reader"), "listen": f"127.0.0.1:{port}",
+         "metrics_listen": f"127.0.0.1:{free_port()}", "state_directory": str(tmp_path / "reader-state")},
+    )  # fmt: skip
+    reader.arguments.append("--trust-database")
+    reader.spawn()
+    reader.wait_until(lambda: reader.api.get("/readyz?for=serves_documents").status == 200)
+    assert reader.api.document("com.example.packaged").status == 200
+    reader.stop()
     # And that of the nightly check, twice: the second one has an earlier report.
     reports = tmp_path / "reports"
     reports.mkdir()

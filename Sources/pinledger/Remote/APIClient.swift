@@ -47,6 +47,8 @@ struct APIClient {
         var status: Int
         var headers: HTTPHeaders
         var body: [UInt8]
+        /// Where it was asked.
+        var path = ""
 
         var json: JSON { get throws { try JSON(parsing: self.body, limits: .stored(depth: 64, nodes: .max)) } }
 
@@ -80,6 +82,10 @@ struct APIClient {
             var failure = CommandFailure(
                 lines.joined(separator: "\n"), advice: problem?["advice"]?.stringValue, status: status)
             failure.problem = problem?["type"]?.stringValue
+            if self.status == 404, failure.problem == "/problems/not_found", self.path.hasPrefix("/client/") {
+                failure.message = "the server does not answer clients at this address"
+                failure.advice = "Give --server with the address that clients use, such as http://127.0.0.1:8440."
+            }
             throw failure
         }
     }
@@ -182,8 +188,8 @@ struct APIClient {
                 throw NIOTooManyBytesError(maxBytes: Self.largestBody)
             }
             return Answer(
-                status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView)
-            )
+                status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView),
+                path: path)
         } catch {
             let trust = self.context.trust
             throw BrokenExchange(

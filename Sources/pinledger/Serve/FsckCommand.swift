@@ -53,7 +53,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     var server: String?
     @Option(
         help: ArgumentHelp(
-            "File with the key-encryption key. With it, every batch's MAC is checked, and every stored secret is opened and compared with the ledger.",
+            "File with the key-encryption key. With it, every batch's MAC is checked, and every stored secret is opened and compared with the ledger. [env: PINLEDGER_KEK_FILE]",
             valueName: "file")
     )
     var kekFile: String?
@@ -93,7 +93,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         guard (0...86_400).contains(self.grace) else {
             throw CommandFailure("--grace must be from 0 to 86400 seconds", status: .usage)
         }
-        let key = try self.kekFile.map(NodeConfiguration.readKey)
+        let key = try self.file.settings().text(.kekFile, self.kekFile).map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
         expectations.approvals = .signatures
         expectations.key = try key.map(BatchKey.init)

@@ -1,0 +1,106 @@
+"""The Debian package in a Debian that has nothing else: installed, used, and purged.
+
+The system is made by debootstrap, without systemd: it is what container images are made of.
+"""
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from pinledger import BINARY
+from test_package import package, run  # noqa: F401
+
+pytestmark = pytest.mark.skipif(
+    os.getuid() != 0 or not shutil.which("debootstrap"), reason="making a system takes root and debootstrap")
+
+
+class System:
+    """A root directory with Debian's smallest system."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
+        run("debootstrap", "--variant=minbase", release["VERSION_CODENAME"], root, "http://deb.debian.org/debian")
+        shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+        # Swift reads a program's arguments there.
+        run("mount", "-t", "proc", "proc", root / "proc")
+        # Services are not started where there is nothing to run them.
+        self.inside("sh", "-c", "printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d")
+        # The tests' program uses Swift's libraries of this machine.
+        for line in run("ldd", BINARY).splitlines():
+            library = Path(line.split("=>")[1].split()[0]) if "=>" in line else Path("/lib")
+            if "swift" in str(library):
+                place = root / library.relative_to("/")
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(library.resolve(), place)
+
+    def close(self) -> None:
+        run("umount", self.root / "proc")
+        shutil.rmtree(self.root)
+
+    def inside(self, *command: str, status: int = 0, user: str = "root") -> str:
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(
+            ["chroot", f"--userspec={user}", str(self.root), *command],
+            env=environment, capture_output=True, text=True, timeout=600,
+        )  # fmt: skip
+        assert done.returncode == status, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    def files(self) -> set[str]:
+        """All that may be a package's, or of those that run it."""
+        places = ("etc", "usr", "var/lib", "opt", "srv")
+        found = (each for place in places for each in (self.root / place).rglob("*pinledger*"))
+        return {str(each.relative_to(self.root)) for each in found} - {"var/lib/dpkg", "var/lib/apt"}
+
+
+@pytest.fixture(scope="module")
+def system(package, tmp_path_factory):  # noqa: F811
+    made = System(tmp_path_factory.mktemp("system") / "root")
+    try:
+        shutil.copy(package, made.root / "tmp/pinledger.deb")
+        made.inside("apt-get", "update", "-qq")
+        made.inside("apt-get", "install", "-y", "-qq", "--no-install-recommends", "/tmp/pinledger.deb")
+        yield made
+    finally:
+        made.close()
+
+
+def test_an_installed_package_runs_with_nothing_but_its_dependencies(system):
+    assert system.inside("/usr/bin/pinledger", "--version").strip() == run(BINARY, "--version").strip()
+    assert "not found" not in system.inside("ldd", "/usr/bin/pinledger")
+
+
+def test_the_account_of_the_package_reads_settings_and_others_do_not(system):
+    check = ("/usr/bin/pinledger", "config", "check", "--config", "/etc/pinledger/pinledger.yaml")
+    system.inside(*check, user="pinledger:pinledger")
+    entry = system.inside("getent", "passwd", "pinledger").strip().split(":")
+    assert entry[5:] == ["/var/lib/pinledger", "/usr/sbin/nologin"] and int(entry[2]) < 1000
+    for name in ("pinledger.yaml", "reader.yaml", "edge.yaml"):
+        assert stat.S_IMODE((system.root / "etc/pinledger" / name).stat().st_mode) == 0o640
+    refused = system.inside(*check, status=2, user="nobody:nogroup")
+    assert "cannot be read" in refused
+
+
+def test_settings_and_keys_survive_an_upgrade_and_a_removal_but_no_purge(system):
+    key, settings = (system.root / "etc/pinledger" / name for name in ("kek", "pinledger.yaml"))
+    key.write_text("secret")
+    settings.write_text(settings.read_text() + "\nlog_level: debug\n")
+    state = system.root / "var/lib/pinledger"
+    state.mkdir(exist_ok=True)
+    (state / "documents").write_text("x")
+    changed = settings.read_text()
+    # A file that an operator deleted stays so, and is no reason to fail.
+    (system.root / "etc/pinledger/edge.yaml").unlink()
+    # The same package again, as an upgrade installs it: over what is there, without a question.
+    system.inside("dpkg", "--force-confold", "-i", "/tmp/pinledger.deb")
+    assert settings.read_text() == changed and key.exists() and not (system.root / "etc/pinledger/edge.yaml").exists()
+    system.inside("dpkg", "--remove", "pinledger")
+    assert settings.read_text() == changed and key.exists() and (state / "documents").exists()
+    assert not (system.root / "usr/bin/pinledger").exists()
+    system.inside("dpkg", "--purge", "pinledger")
+    assert system.files() == set()
+    system.inside("getent", "passwd", "pinledger", status=2)
