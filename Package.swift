@@ -8,6 +8,8 @@ let package = Package(
     products: [
         .executable(name: "pinledger", targets: ["pinledger"]),
         .library(name: "PinWire", targets: ["PinWire"]),
+        .library(name: "PinledgerClient", targets: ["PinledgerClient"]),
+        .library(name: "PinledgerClientNIO", targets: ["PinledgerClientNIO"]),
     ],
     traits: [
         .trait(name: "Geo", description: "Looks up the countries of addresses, through libmaxminddb."),
@@ -16,6 +18,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
+        .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
+        .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
         .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
@@ -35,6 +39,23 @@ let package = Package(
     targets: [
         // Pure: no I/O, no clock. What runs on devices too, the tree, the domain, what deployed clients are served.
         .target(name: "PinWire", dependencies: [.product(name: "Crypto", package: "swift-crypto")]),
+        // What apps embed: verified documents, and what they say of a connection.
+        .target(
+            name: "PinledgerClient", dependencies: ["PinWire", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: [.strictMemorySafety()]),
+        // The same for services: TLS of SwiftNIO, and fetches with AsyncHTTPClient.
+        .target(
+            name: "PinledgerClientNIO",
+            dependencies: [
+                "PinWire", "PinledgerClient",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
+            ]),
         .target(
             name: "TransparencyLog", dependencies: ["PinWire", .product(name: "Crypto", package: "swift-crypto")]),
         .target(name: "Addresses", swiftSettings: [.strictMemorySafety()]),
@@ -239,7 +260,8 @@ let package = Package(
                 "Addresses", "CProcess", "ClientFormats", "Concurrency", "Countries", "Edge", "EventStore",
                 "Exposition",
                 "Firebase",
-                "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Handbook", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerClient",
+                "PinledgerClientNIO", "PinledgerServer", "Postgres",
                 "Probing", "PublicSuffixes", "Publishing", "Secrets", "Signals", "TraceExport", "Traces",
                 "TransparencyLog",
                 "Webhooks", "Witnesses",
@@ -348,6 +370,25 @@ let package = Package(
                 "Exposition", "PinWire", "TraceExport", "Traces",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
+            ]
+        ),
+        .testTarget(
+            name: "PinledgerClientTests",
+            dependencies: [
+                "PinWire", "PinledgerClient", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
+            ]
+        ),
+        .testTarget(
+            name: "PinledgerClientNIOTests",
+            dependencies: [
+                "PinWire", "PinledgerClient", "PinledgerClientNIO",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "X509", package: "swift-certificates"),
             ]
         ),
         .testTarget(name: "EdgeTests", dependencies: ["Edge", "PinWire", "SeededRandom"]),

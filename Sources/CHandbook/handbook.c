@@ -50,6 +50,9 @@ static const unsigned char notifications[] = {
 static const unsigned char client_integration[] = {
 #embed "pages/client-integration.md"
 };
+static const unsigned char client_library[] = {
+#embed "pages/client-library.md"
+};
 
 static const unsigned char deployed_clients[] = {
 #embed "pages/deployed-clients.md"
@@ -162,6 +165,7 @@ static const struct handbook_text pages[] = {
     {"telemetry", telemetry, sizeof telemetry},
     {"notifications", notifications, sizeof notifications},
     {"client-integration", client_integration, sizeof client_integration},
+    {"client-library", client_library, sizeof client_library},
     {"deployed-clients", deployed_clients, sizeof deployed_clients},
     {"imports", imports, sizeof imports},
     {"declared-state", declared_state, sizeof declared_state},

@@ -62,7 +62,8 @@ enum ErrorText {
     static let modules: Set<String> = [
         "Addresses", "ClientFormats", "Concurrency", "Countries", "Edge", "EventStore", "Exposition", "Firebase",
         "Handbook",
-        "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+        "IdentityTokens", "KeyFiles", "Keys", "LogLines", "PinWire", "Pinning", "PinledgerClient",
+        "PinledgerClientNIO", "PinledgerServer", "Postgres",
         "Probing", "PublicSuffixes", "Publishing",
         "Secrets", "Signals", "TraceExport", "Traces", "TransparencyLog", "Webhooks", "Witnesses", "pinledger",
     ]

@@ -82,7 +82,7 @@ struct Pinledger: AsyncParsableCommand {
                 subcommands: [
                     AppCommands.self, HostCommands.self, PinCommands.self, RolloutCommands.self, KillCommands.self,
                     ImportCommand.self, PlanCommand.self, ApplyCommand.self, RotationCommands.self,
-                    HookCommands.self, ChangeCommands.self, ProbeCommand.self,
+                    HookCommands.self, ChangeCommands.self, ProbeCommand.self, FetchURLCommand.self,
                     GuardRailCommands.self,
                     ExplainCommand.self, SimulateCommand.self,
                     AttentionCommand.self, ForecastCommand.self, CalendarCommands.self,

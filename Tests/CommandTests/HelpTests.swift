@@ -9,7 +9,7 @@ import Testing
     /// What an abstract may begin with.
     static let verbs: Set<String> = [
         "Abort", "Activate", "Add", "Approve", "Bring", "Change", "Check", "Clear", "Create", "Declare", "Deliver",
-        "Deploy",
+        "Deploy", "Fetch",
         "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
         "Print", "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Restore", "Resume", "Retire",
         "Archive", "Unarchive", "Revert", "Revoke", "Roll", "Rotate", "Run", "Send", "Serve", "Set", "Show", "Start",

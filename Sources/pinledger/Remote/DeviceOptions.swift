@@ -10,6 +10,15 @@ struct DeviceOptions: ParsableArguments {
     @Option(help: "Build number of the app.") var build: Int64?
     @Option(help: "Country of the device: two letters (ISO 3166-1).") var country: String?
 
+    /// The device, as the library evaluates it.
+    var device: Device {
+        var ids: [Rollout.Seed: String] = [:]
+        ids[.deviceID] = self.deviceID
+        ids[.userID] = self.userID
+        ids[.installID] = self.installID
+        return Device(ids: ids, appVersion: self.appVersion, build: self.build, country: self.country)
+    }
+
     /// The attributes in the API's form.
     var json: JSON {
         .members([

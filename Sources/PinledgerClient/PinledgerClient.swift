@@ -1,0 +1,240 @@
+public import PinWire
+internal import Synchronization
+
+/// Holds an app's verified document, keeps it up to date, and says what holds for each connection.
+///
+///     let client = PinledgerClient(configuration, store: FileDocumentStore(path: path), transport: transport)
+///     await client.load()
+///     async let updates: Void = client.run()
+///
+/// Whatever fails, the last verified document stays: a service that is down, a document that is refused, a store that cannot be written.
+/// If the process dies, the next one begins with the stored document, which it verifies again.
+public actor PinledgerClient {
+    /// What a refresh came to.
+    public enum Refresh: Hashable, Sendable {
+        /// The held document is the current one.
+        case unchanged
+        /// Another one holds from now on: of a higher version, or the same one signed again.
+        case replaced(version: Int64)
+    }
+
+    private let configuration: ClientConfiguration
+    private let verifier: DocumentVerifier
+    private let store: any DocumentStore
+    private let transport: any DocumentTransport
+    private let clock: @Sendable () -> Timestamp
+    private let random: @Sendable (Range<Double>) -> Double
+    private let current: Mutex<PinPolicy>
+    /// The fetch that is under way; all who ask meanwhile get its result. It ends by itself: each service has its time.
+    private var flight: Task<Refresh, any Error>?
+    /// Why the held document could not be read or stored; nil where it could.
+    public private(set) var storeFailure: String?
+    /// Why the last refresh had no document; nil where it had one, or there was none.
+    public private(set) var lastFailure: RefreshFailure?
+    /// The look at the store, which happens once, before anything is fetched: without what is stored, an older document could take its
+    /// place. It ends by itself: it is one read.
+    private var loading: Task<LoadOutcome, Never>?
+
+    /// - Parameters:
+    ///   - clock: The time; for tests.
+    ///   - random: A number from a range; for tests.
+    public init(
+        _ configuration: ClientConfiguration, store: any DocumentStore, transport: any DocumentTransport,
+        clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
+        random: @escaping @Sendable (Range<Double>) -> Double = { Double.random(in: $0) }
+    ) {
+        self.configuration = configuration
+        self.verifier = DocumentVerifier(
+            app: configuration.app, issuer: configuration.issuer, anchors: configuration.anchors)
+        self.store = store
+        self.transport = transport
+        self.clock = clock
+        self.random = random
+        self.current = Mutex(
+            PinPolicy(
+                document: nil, device: configuration.device, builtin: configuration.builtinPins,
+                ends: configuration.ends, generation: 0))
+    }
+
+    /// What holds now. Take one for each connection.
+    public nonisolated var policy: PinPolicy { self.current.withLock { $0 } }
+
+    // MARK: Holding
+
+    /// What became of the documents that were there at the start.
+    public struct LoadOutcome: Hashable, Sendable {
+        /// Why the document that ships with the app is not used; nil where it is, or there is none. That is a mistake of the app's build:
+        /// stop there in development.
+        public var builtin: VerificationFailure?
+        /// Why the stored document is not used; nil where it is, or there is none.
+        public var stored: VerificationFailure?
+        /// Why the store could not be read.
+        public var store: String?
+    }
+
+    /// Takes up the document that ships with the app, and then the stored one. Call it before the first connection; ``refresh()`` does
+    /// it where nobody has.
+    ///
+    /// A stored document is verified as a fetched one is: what was altered, is another app's or is older than the one that ships with the
+    /// app is not used. It may be stale, and the device's clock may be behind: it was accepted once.
+    ///
+    /// - Returns: What is not used, and why. Where nothing is, ``ClientConfiguration/withoutDocument`` decides about connections.
+    @discardableResult
+    public func load() async -> LoadOutcome {
+        if let loading { return await loading.value }
+        let task = Task { await self.look() }
+        self.loading = task
+        return await task.value
+    }
+
+    private func look() async -> LoadOutcome {
+        var outcome = LoadOutcome()
+        outcome.builtin = self.configuration.builtinDocument.flatMap { self.refusal(of: $0) }
+        do {
+            outcome.stored = try await self.store.read().flatMap { self.refusal(of: $0) }
+        } catch {
+            outcome.store = "\(error)"
+            self.storeFailure = outcome.store
+        }
+        return outcome
+    }
+
+    /// Takes up a document that was accepted before; what speaks against it, if anything does.
+    private func refusal(of bytes: [UInt8]) -> VerificationFailure? {
+        do throws(VerificationFailure) {
+            _ = try self.take(UnverifiedDocument(bytes), at: nil)
+            return nil
+        } catch { return error }
+    }
+
+    /// Verifies a document and lets it hold from now on.
+    private func take(_ document: UnverifiedDocument, at now: Timestamp?) throws(VerificationFailure) -> Refresh {
+        let held = self.policy.document
+        let verified = try self.verifier.verify(document, replacing: held, at: now)
+        guard verified != held else { return .unchanged }
+        self.current.withLock { policy in
+            policy = PinPolicy(
+                document: verified, device: self.configuration.device, builtin: self.configuration.builtinPins,
+                ends: self.configuration.ends, generation: policy.generation + 1)
+        }
+        return .replaced(version: verified.version)
+    }
+
+    // MARK: Fetching
+
+    /// Fetches the current document from the first service that has one, and lets it hold.
+    ///
+    /// Calls at the same time share one fetch, which goes on if one of the callers is cancelled.
+    ///
+    /// - Throws: ``RefreshFailure``; what holds stays.
+    @discardableResult
+    public func refresh() async throws -> Refresh {
+        if let flight { return try await flight.value }
+        // Owned by the actor until it has ended, and bounded by the services' times.
+        let task = Task { try await self.fetch() }
+        self.flight = task
+        defer { self.flight = nil }
+        return try await task.value
+    }
+
+    private func fetch() async throws -> Refresh {
+        await self.load()
+        do {
+            let refresh = try await self.askAll()
+            self.lastFailure = nil
+            return refresh
+        } catch {
+            self.lastFailure = error
+            throw error
+        }
+    }
+
+    private func askAll() async throws(RefreshFailure) -> Refresh {
+        var causes: [(service: String, cause: RefreshFailure.Cause)] = []
+        for service in self.configuration.services {
+            switch await self.ask(service) {
+            case .found(let refresh): return refresh
+            case .missed(let cause): causes.append((service, cause))
+            }
+        }
+        throw RefreshFailure(causes: causes)
+    }
+
+    private enum Answer {
+        case found(Refresh)
+        case missed(RefreshFailure.Cause)
+    }
+
+    private func ask(_ service: String) async -> Answer {
+        let held = self.policy.document
+        var headers: [(name: String, value: String)] = [
+            ("Accept", "application/jose"), ("Pinledger-Client", "version=\(held?.version ?? 0)"),
+        ]
+        if let held { headers.append(("If-None-Match", held.tag)) }
+        let base = service.hasSuffix("/") ? String(service.dropLast()) : service
+        let response: DocumentResponse
+        do {
+            response = try await self.transport.get(
+                "\(base)/client/v1/apps/\(self.configuration.app)/document", headers: headers,
+                limit: DocumentVerifier.byteLimit, timeout: self.configuration.fetchTimeout)
+        } catch { return .missed(.unreachable("\(error)")) }
+        switch response.status {
+        case 304:
+            guard let held else { return .missed(.status(304)) }
+            return await self.settle(.unchanged, held)
+        case 200:
+            do {
+                let refresh = try self.take(UnverifiedDocument(response.body), at: self.clock())
+                guard let now = self.policy.document else { return .missed(.refused(.malformedPayload)) }
+                return await self.settle(refresh, now)
+            } catch { return .missed(.refused(error)) }
+        default: return .missed(.status(response.status))
+        }
+    }
+
+    /// Stores what holds where that is to be done, and judges an answer that brought nothing new: no one has signed that there is none. A
+    /// service that is cut off, or lies, may say so without end: where the held document is stale, the next one is asked.
+    private func settle(_ refresh: Refresh, _ held: VerifiedDocument) async -> Answer {
+        if refresh != .unchanged || self.storeFailure != nil { await self.keep(held.bytes) }
+        return held.isStale(at: self.clock()) ? .missed(.stale) : .found(refresh)
+    }
+
+    private func keep(_ bytes: [UInt8]) async {
+        do {
+            try await self.store.write(bytes)
+            self.storeFailure = nil
+        } catch { self.storeFailure = "\(error)" }
+    }
+
+    /// Fetches now, and again and again until the task is cancelled: after the interval, or sooner where nothing could be fetched.
+    public func run() async {
+        var failures = 0
+        while !Task.isCancelled {
+            do {
+                try await self.refresh()
+                failures = 0
+            } catch { failures += 1 }
+            do { try await Task.sleep(for: self.pause(after: failures)) } catch { return }
+        }
+    }
+
+    /// The time until the next fetch: doubled from 5 seconds with each failure, up to the interval, and never the same for all installs.
+    func pause(after failures: Int) -> Duration {
+        let interval = self.configuration.refreshInterval
+        guard failures > 0 else { return interval * self.random(0.9..<1.1) }
+        return min(interval, .seconds(5) * (1 << min(failures - 1, 20))) * self.random(0.5..<1.0)
+    }
+}
+
+extension VerifiedDocument {
+    /// The entity tag that the server gives these bytes. It is derived from them, so that no tag has to be stored, which could be another
+    /// document's.
+    var tag: String { "\"\(self.version).\(Base64URL.encode(sha256(self.bytes)))\"" }
+}
+
+extension ClientConfiguration {
+    var ends: EndPolicies {
+        EndPolicies(
+            afterExpiry: self.afterExpiry, exceptions: self.afterExpiryByHost, withoutDocument: self.withoutDocument)
+    }
+}

@@ -1,0 +1,171 @@
+import NIOCore
+public import NIOSSL
+public import PinWire
+public import PinledgerClient
+import SwiftASN1
+import Synchronization
+import X509
+
+/// Makes TLS connections of SwiftNIO trust what a client's document says.
+///
+/// Each handshake is judged once its chain has been validated by swift-certificates' verifier: by the authorities, the host's name, the
+/// time, and what each certificate may be used for. Pins only ever refuse what would have been accepted. Sessions are not resumed, so that every
+/// connection shows its certificates and is judged by the policy of its own moment: a kill switch reaches the next connection.
+public struct PinnedTLS: Sendable {
+    /// The authorities to which chains have to lead.
+    public enum Authorities: Sendable {
+        /// Those of the system.
+        case system
+        /// These, and no others: certificates in PEM.
+        case only(pem: [String])
+    }
+
+    /// One judged chain, for reports and support screens. The server proves that it has the certificate's key afterwards: one that does
+    /// not gets no connection, whatever the event says.
+    public struct Event: Sendable {
+        public enum Outcome: Hashable, Sendable {
+            /// The chain leads to no authority, is for another name, or is not valid now: pins were not looked at.
+            case invalidChain(String)
+            case judged(ConnectionVerdict)
+        }
+
+        public var host: String
+        public var outcome: Outcome
+
+        /// Whether the chain lets the connection go on.
+        public var isAccepted: Bool {
+            switch self.outcome {
+            case .invalidChain: false
+            case .judged(let verdict): verdict.isAccepted
+            }
+        }
+    }
+
+    /// Why a handshake was refused.
+    public struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
+        public let host: String
+        public let outcome: Event.Outcome
+
+        public var description: String {
+            switch self.outcome {
+            case .invalidChain(let reason): "\(self.host) does not present a valid certificate: \(reason)"
+            case .judged(let verdict):
+                switch verdict.result {
+                case .refused: "no certificate of \(self.host) has one of the pins"
+                case .refusedExpired: "the pins of \(self.host) have ended, and this app blocks it then"
+                case .refusedWithoutDocument: "there is no document, and this app blocks \(self.host) without one"
+                case .unpinned, .matched, .mismatched: "\(self.host) was accepted"
+                }
+            }
+        }
+    }
+
+    /// What became of one handshake, for the code that made it.
+    final class Attempt: Sendable {
+        private let event = Mutex<Event?>(nil)
+
+        /// Nil where the handshake was accepted, or did not come to its chain.
+        var refusal: Refusal? {
+            self.event.withLock { $0 }.flatMap { $0.isAccepted ? nil : Refusal(host: $0.host, outcome: $0.outcome) }
+        }
+
+        fileprivate func note(_ event: Event) { self.event.withLock { $0 = event } }
+    }
+
+    /// The most certificates of a presented chain that are looked at; a longer one is refused.
+    public static let chainLimit = 12
+
+    private let client: PinledgerClient
+    private let context: NIOSSLContext
+    private let roots: CertificateStore
+    private let clock: @Sendable () -> Timestamp
+    private let onEvent: @Sendable (Event) -> Void
+
+    /// - Parameters:
+    ///   - applicationProtocols: What is offered by ALPN, such as `["h2", "http/1.1"]`.
+    ///   - onEvent: Called once for each handshake, before its connection is used. It must not block.
+    /// - Throws: An error of swift-certificates for authorities that are not PEM, or of swift-nio-ssl.
+    public init(
+        client: PinledgerClient, authorities: Authorities = .system, applicationProtocols: [String] = [],
+        onEvent: @escaping @Sendable (Event) -> Void = { _ in },
+        clock: @escaping @Sendable () -> Timestamp = SystemClock.now
+    ) throws {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.applicationProtocols = applicationProtocols
+        configuration.minimumTLSVersion = .tlsv12
+        self.context = try NIOSSLContext(configuration: configuration)
+        self.client = client
+        self.roots =
+            switch authorities {
+            case .system: .systemTrustRoots
+            case .only(let pem): CertificateStore(try pem.map { try Certificate(pemEncoded: $0) })
+            }
+        self.clock = clock
+        self.onEvent = onEvent
+    }
+
+    /// A TLS handler for one connection, to be the first of its pipeline.
+    ///
+    /// - Parameter host: The name, in A-labels, or the address that is connected to; pins are looked up by it.
+    /// - Throws: An error of swift-nio-ssl for a name that TLS cannot send.
+    public func handler(for host: String) throws -> NIOSSLClientHandler { try self.handler(for: host, Attempt()) }
+
+    func handler(for host: String, _ attempt: Attempt) throws -> NIOSSLClientHandler {
+        let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        let isAddress = (try? SocketAddress(ipAddress: name, port: 443)) != nil
+        return try NIOSSLClientHandler(context: self.context, serverHostname: isAddress ? nil : name) {
+            (presented, promise) in
+            // Ends by itself: a chain of limited length is verified with a limited number of look-ups, and the promise is completed with
+            // what came of it.
+            promise.completeWithTask {
+                let event = await self.judge(presented, of: name, isAddress: isAddress)
+                attempt.note(event)
+                self.onEvent(event)
+                return event.isAccepted ? .certificateVerified : .failed
+            }
+        }
+    }
+
+    private func judge(_ presented: [NIOSSLCertificate], of host: String, isAddress: Bool) async -> Event {
+        switch await self.validated(presented, for: host, isAddress) {
+        case .invalid(let reason): return Event(host: host, outcome: .invalidChain(reason))
+        case .valid(let chain):
+            let verdict = self.client.policy.judge(chain, of: host, at: self.clock())
+            return Event(host: host, outcome: .judged(verdict))
+        }
+    }
+
+    private enum Validation {
+        case valid([Pin])
+        case invalid(String)
+    }
+
+    /// The pins of the validated chain, the host's own certificate first.
+    private func validated(
+        _ presented: [NIOSSLCertificate], for host: String, _ isAddress: Bool
+    ) async -> Validation {
+        guard (1...Self.chainLimit).contains(presented.count) else {
+            return .invalid("the server presents \(presented.count) certificates")
+        }
+        let certificates: [Certificate]
+        do {
+            certificates = try presented.map { try Certificate(derEncoded: try $0.toDERBytes()) }
+        } catch { return .invalid("the server presents a malformed certificate") }
+        var verifier = Verifier(rootCertificates: self.roots) {
+            RFC5280Policy()
+            ServerChainPolicy()
+            ServerIdentityPolicy(serverHostname: isAddress ? nil : host, serverIP: isAddress ? host : nil)
+        }
+        let result = await verifier.validate(
+            leaf: certificates[0],
+            intermediates: CertificateStore(custom: PresentedIntermediates(certificates.dropFirst())))
+        switch result {
+        case .validCertificate(let chain):
+            return .valid(chain.compactMap { $0.subjectPublicKeyInfo.flatMap { Pin(bytes: sha256($0)) } })
+        case .couldNotValidate(let failures):
+            let reasons = failures.prefix(3).map { "\($0.policyFailureReason)" }
+            return .invalid(
+                reasons.isEmpty ? "no chain leads to a trusted authority" : reasons.joined(separator: "; "))
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import ArgumentParser
+import AsyncHTTPClient
+import Foundation
+import PinWire
+import PinledgerClient
+import PinledgerClientNIO
+
+/// A request over a pinned connection, as an app that embeds the client library makes it.
+struct FetchURLCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "fetch-url",
+        abstract: "Fetch an address over a connection that an app's document judges.",
+        discussion: """
+            pinledger fetch-url https://api.example.com/ --pinned-by com.example.app --trusted-keys keys.json --service https://pins.example.com
+
+            The command does what an app with the library PinledgerClient does: it fetches the app's document, verifies it by the \
+            keys that ship with the app, validates the server's chain as the platform does, and then compares pins. The body \
+            goes to standard output, the verdict to standard error. With --store it keeps the document, and goes on with it \
+            where no service answers.
+
+            Exit codes: 0 answered, 8 not reachable, 10 refused by the chain or by the pins, or the document does not verify.
+            """)
+
+    @Argument(help: "The address, beginning with https://.") var url: String
+    @Option(help: ArgumentHelp("App whose document judges the connection.", valueName: "app")) var pinnedBy: String
+    @Option(help: ArgumentHelp("File with the keys that ship with the app (JWKS).", valueName: "file"))
+    var trustedKeys: String
+    @Option(
+        help: ArgumentHelp(
+            "Address of a service that has documents. May be repeated: they are asked in this order.", valueName: "url")
+    )
+    var service: [String] = []
+    @Option(help: ArgumentHelp("Issuer that the document has to name.", valueName: "text")) var issuer = "pinledger"
+    @Option(
+        help: ArgumentHelp("File that keeps the document between runs. Default: none.", valueName: "file")) var store:
+        String?
+    @Option(
+        help: ArgumentHelp(
+            "File with the certificate authorities (PEM) to trust instead of the system's, for the address.",
+            valueName: "file"))
+    var caFile: String?
+    @Option(
+        help: ArgumentHelp("Connect to this IP address instead of the name's.", valueName: "address")) var connectTo:
+        String?
+    @Flag(help: "Refuse hosts whose pins have ended, and all hosts while there is no document.") var strict = false
+    @OptionGroup var device: DeviceOptions
+
+    func run() async throws {
+        guard let url = URLComponents(string: self.url), url.scheme?.lowercased() == "https",
+            let host = url.host.map({ $0.trimmingCharacters(in: ["[", "]"]) }),
+            !host.isEmpty, url.user == nil
+        else {
+            throw CommandFailure("\(self.url) is no address that begins with https://", status: .usage)
+        }
+        let http = HTTPClientTransport.makeClient()
+        do {
+            let client = PinledgerClient(
+                try self.configuration(), store: self.documentStore, transport: HTTPClientTransport(http))
+            try Self.check(await client.load(), client)
+            do { _ = try await client.refresh() } catch { try self.goOn(without: error, client) }
+            if let failure = await client.storeFailure { Console.error("The document is not stored: \(failure)") }
+            try await self.send(url, host, client)
+        } catch {
+            try? await http.shutdown()
+            throw error
+        }
+        try await http.shutdown()
+    }
+
+    private func configuration() throws -> ClientConfiguration {
+        let app: AppID
+        do { app = try AppID(self.pinnedBy) } catch { throw CommandFailure("--pinned-by \(error)", status: .usage) }
+        guard let keys = FileManager.default.contents(atPath: self.trustedKeys) else {
+            throw CommandFailure("\(self.trustedKeys) cannot be read", status: .usage)
+        }
+        let anchors: TrustAnchors
+        do { anchors = try TrustAnchors(jwks: Array(keys)) } catch {
+            throw CommandFailure("\(self.trustedKeys): \(error)", status: .usage)
+        }
+        guard !self.service.isEmpty || self.store != nil else {
+            throw CommandFailure(
+                "no service is named", advice: "Give --service URL, or --store FILE with a document.", status: .usage)
+        }
+        var configuration = ClientConfiguration(
+            app: app, issuer: self.issuer, anchors: anchors, services: self.service)
+        configuration.device = self.device.device
+        if self.strict {
+            configuration.afterExpiry = .block
+            configuration.withoutDocument = .block
+        }
+        return configuration
+    }
+
+    private var documentStore: any DocumentStore {
+        self.store.map { FileDocumentStore(path: $0) } ?? MemoryDocumentStore()
+    }
+
+    /// A document that is there and not to be used is no reason to do without one.
+    private static func check(_ outcome: PinledgerClient.LoadOutcome, _ client: PinledgerClient) throws {
+        if let failure = outcome.store { Console.error("The stored document cannot be read: \(failure)") }
+        guard let failure = outcome.stored, client.policy.document == nil else { return }
+        throw CommandFailure(
+            "the stored document: \(failure)", advice: "Remove the file of --store to begin without it.",
+            status: .notVerified)
+    }
+
+    /// Where nothing could be fetched, the stored document goes on. A document that does not verify is no reason to do without one.
+    private func goOn(without error: any Error, _ client: PinledgerClient) throws {
+        guard let failure = error as? RefreshFailure else { throw error }
+        guard let held = client.policy.document else {
+            let isRefused = failure.causes.contains { if case .refused = $0.cause { true } else { false } }
+            guard isRefused || !self.strict else {
+                throw CommandFailure("there is no document: \(failure)", status: .unreachable)
+            }
+            guard !isRefused else { throw CommandFailure("\(failure)", status: .notVerified) }
+            return Console.error("There is no document: \(failure)")
+        }
+        Console.error("The stored document, version \(held.version), goes on: \(failure)")
+    }
+
+    private func send(_ url: URLComponents, _ host: String, _ client: PinledgerClient) async throws {
+        let authorities: PinnedTLS.Authorities
+        do {
+            authorities = try self.caFile.map { .only(pem: try Self.certificates($0)) } ?? .system
+            let tls = try PinnedTLS(client: client, authorities: authorities, onEvent: Self.show)
+            var target = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
+            if let query = url.percentEncodedQuery { target += "?\(query)" }
+            let response = try await PinnedHTTPClient(tls).send(
+                host: host, port: url.port ?? 443, target: target,
+                headers: [.init("User-Agent", "pinledger/\(Version.text)"), .init("Accept", "*/*")],
+                address: self.connectTo)
+            Console.error("Answered with \(response.status).")
+            Console.write(response.body)
+        } catch let failure as PinnedHTTPClient.Failure {
+            switch failure {
+            case .refused(let refusal): throw CommandFailure("\(refusal)", status: .notVerified)
+            case .tooLong, .timedOut, .broken: throw CommandFailure("\(failure)", status: .unreachable)
+            }
+        }
+    }
+
+    private static func certificates(_ file: String) throws -> [String] {
+        guard let data = FileManager.default.contents(atPath: file), let text = String(bytes: data, encoding: .utf8)
+        else {
+            throw CommandFailure("\(file) cannot be read", status: .usage)
+        }
+        let end = "-----END CERTIFICATE-----"
+        let parts = text.components(separatedBy: end).dropLast().compactMap { part in
+            part.range(of: "-----BEGIN CERTIFICATE-----").map { "\(part[$0.lowerBound...])\(end)\n" }
+        }
+        guard !parts.isEmpty else { throw CommandFailure("\(file) holds no certificate in PEM", status: .usage) }
+        return parts
+    }
+
+    @Sendable
+    private static func show(_ event: PinnedTLS.Event) {
+        guard case .judged(let verdict) = event.outcome else { return }
+        let reason = verdict.decision.map { " (\($0.reason.rawValue))" } ?? ""
+        let match = verdict.match.map { ", by \($0)" } ?? ""
+        Console.error("\(event.host): \(verdict.result.rawValue)\(reason)\(match)")
+    }
+}

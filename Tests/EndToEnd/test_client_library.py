@@ -1,0 +1,243 @@
+"""The client library as an app uses it: a server, TLS servers whose certificates change, a proxy that the platform trusts.
+
+`pinledger fetch-url` is an app that embeds the library.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import handbook
+import pytest
+from pinledger import BINARY, Server, eventually
+from test_hooks import HOST, node  # noqa: F401
+from tls_server import TLSServer, openssl
+
+APP = "com.example.library"
+
+
+class Issued:
+    """A certificate that an authority has issued, with its key."""
+
+    def __init__(self, home: Path, name: str, authority: "Authority", host: str = HOST):
+        self.key, self.certificate, self.request = (home / f"{name}.{end}" for end in ("key", "pem", "csr"))
+        openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", str(self.key))
+        openssl("req", "-new", "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}", "-key", str(self.key),
+                "-out", str(self.request))  # fmt: skip
+        openssl("x509", "-req", "-in", str(self.request), "-CA", str(authority.certificate), "-CAkey", str(authority.key),
+                "-copy_extensions", "copyall", "-days", "30", "-out", str(self.certificate))  # fmt: skip
+
+
+class Authority:
+    def __init__(self, home: Path, name: str):
+        self.home, self.key, self.certificate = home, home / f"{name}.key", home / f"{name}.pem"
+        openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", str(self.key))
+        openssl("req", "-x509", "-subj", f"/CN={name}", "-days", "30", "-key", str(self.key),
+                "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign",
+                "-out", str(self.certificate))  # fmt: skip
+
+
+class World:
+    """An app with a pinned host, and the server that presents its certificate."""
+
+    def __init__(self, node: Server, home: Path, app: str):  # noqa: F811
+        self.node, self.home, self.app = node, home, app
+        self.authority, self.proxy = Authority(home, "authority"), Authority(home, "proxy")
+        self.good, self.spare = (Issued(home, name, self.authority) for name in ("good", "spare"))
+        self.trusted = home / "trusted.pem"
+        self.trusted.write_bytes(self.authority.certificate.read_bytes() + self.proxy.certificate.read_bytes())
+        self.keys = home / "keys.json"
+        self.keys.write_bytes(node.api.get("/client/v1/jwks.json").body)
+        node.cli("app", "create", app)
+        node.cli("host", "add", app, HOST, "--primary", str(self.good.certificate), "--backup", str(self.spare.request))
+        self.server = TLSServer(self.good)
+        node.api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"endpoints": [f"{HOST}:{self.server.port}"]})
+
+    def fetch(self, *more: str, status: int = 0, store: bool = True, service: str | None = None) -> str:
+        arguments = [
+            "fetch-url", f"https://{HOST}:{self.server.port}/hello", "--pinned-by", self.app, "--trusted-keys", str(self.keys),
+            "--service", service or f"http://127.0.0.1:{self.node.port}", "--ca-file", str(self.trusted), "--connect-to", "127.0.0.1",
+        ]  # fmt: skip
+        if store:
+            arguments += ["--store", str(self.home / "store")]
+        done = subprocess.run([BINARY, *arguments, *more], env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True, timeout=60)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stderr
+
+
+@pytest.fixture
+def world(node, tmp_path, request):  # noqa: F811
+    made = World(node, tmp_path, f"com.example.{request.node.name.replace('_', '-')}"[:120].rstrip("-"))
+    yield made
+    made.server.close()
+
+
+def test_a_pinned_server_answers_and_a_swapped_certificate_is_refused(world):
+    assert f"{HOST}: matched (candidate_none), by sha256/" in world.fetch()
+    world.server.serve(Issued(world.home, "swapped", world.authority))
+    assert "no certificate of api.example.com has one of the pins" in world.fetch(status=10)
+
+
+def test_a_proxy_that_the_platform_trusts_is_refused_by_the_pins(world):
+    world.fetch()
+    world.server.serve(Issued(world.home, "intercepted", world.proxy))
+    assert "has one of the pins" in world.fetch(status=10)
+
+
+def test_a_chain_that_the_platform_refuses_is_refused_whatever_its_key(world):
+    world.server.serve(Issued(world.home, "elsewhere", world.authority, "other.example.com"))
+    assert "does not present a valid certificate" in world.fetch(status=10)
+
+
+def test_a_rotation_goes_through_without_a_refused_connection(world):
+    node, app = world.node, world.app
+    world.fetch()
+    node.cli("rotation", "start", app, HOST, "--name", "next", "--next", str(world.spare.request), "--reason", "rotation",
+             "--minimum-wait", "1s", "--sufficient-wait", "1s", "--settling", "1s")  # fmt: skip
+    world.fetch()
+
+    def phase() -> str:
+        return node.api.get(f"/v1/apps/{app}/rotations/next").json["phase"]
+
+    def advanced(wanted: str) -> bool:
+        node.cli("probe", f"{HOST}:{world.server.port}")
+        node.api.request("POST", f"/v1/apps/{app}/rotations/next/advance", {"from": phase(), "reason": "rotation", "force": True})
+        return phase() == wanted
+
+    eventually(lambda: advanced("switch"), "the switch")
+    assert "matched" in world.fetch()
+    world.server.serve(world.spare)
+    assert "matched" in world.fetch()
+    # The old key is not retired before there is another backup.
+    node.cli("pin", "add", app, HOST, str(Issued(world.home, "third", world.authority).request), "--role", "backup")
+    eventually(lambda: advanced("done"), "the end of the rotation")
+    assert "matched" in world.fetch()
+    world.server.serve(world.good)
+    world.fetch(status=10)
+
+
+def test_a_kill_switch_lets_connections_through_and_its_release_ends_that(world):
+    world.server.serve(Issued(world.home, "swapped", world.authority))
+    world.fetch(status=10)
+    world.node.cli("kill", "engage", world.app, HOST, "--for", "1h", "--reason", "an incident")
+    assert "unpinned (kill_switch_engaged)" in world.fetch()
+    world.node.cli("kill", "release", world.app, HOST, "--reason", "it is over")
+    world.fetch(status=10)
+
+
+def test_the_last_good_document_holds_while_no_service_answers(world):
+    world.fetch()
+    nowhere = "http://127.0.0.1:1"
+    assert "The stored document" in world.fetch(service=nowhere)
+    world.server.serve(Issued(world.home, "swapped", world.authority))
+    assert "has one of the pins" in world.fetch(service=nowhere, status=10)
+    # An install whose store was wiped has nothing: the app says what becomes of it.
+    (world.home / "store").unlink()
+    assert "There is no document" in world.fetch(service=nowhere)
+    world.fetch("--strict", service=nowhere, status=8)
+
+
+def test_an_altered_store_is_no_reason_to_connect_without_pins(world):
+    world.fetch()
+    stored = (world.home / "store").read_bytes()
+    (world.home / "store").write_bytes(stored[:-2] + (b"A" if stored[-2:-1] != b"A" else b"B") + stored[-1:])
+    assert "the stored document: the document's signature is wrong" in world.fetch(service="http://127.0.0.1:1", status=10)
+    os.mkfifo(world.home / "pipe")
+    assert "is no regular file" in world.fetch("--store", str(world.home / "pipe"), store=False)
+
+
+def test_a_document_that_is_stale_still_holds(world):
+    world.fetch()
+    time.sleep(7)
+    world.server.serve(Issued(world.home, "swapped", world.authority))
+    world.fetch(service="http://127.0.0.1:1", status=10)
+
+
+def test_another_document_under_the_address_is_refused_and_the_held_one_stays(world, tmp_path):
+    old = world.node.api.document(world.app).body
+    world.fetch()
+    world.node.cli("pin", "add", world.app, HOST, str(Issued(world.home, "third", world.authority).request), "--role", "backup")
+    eventually(lambda: world.node.api.document(world.app).body != old, "the next document")
+    world.fetch()
+    stored = (world.home / "store").read_bytes()
+    other = world.node.api.make_app(f"{world.app}.other")
+    eventually(lambda: world.node.api.document(f"{world.app}.other").status == 200, f"the document of {other}")
+    header = base64.urlsafe_b64encode(json.dumps({"alg": "none", "kid": "x", "typ": "pinset+jws"}).encode()).rstrip(b"=")
+    lies = {
+        "is older than the one that is held": old,
+        "is for another app": world.node.api.document(f"{world.app}.other").body,
+        "is no compact JWS": b"<html>",
+        "header is not that of a signed pin set": header + old[old.index(b".") :],
+        "signature is wrong": stored[:-2] + (b"A" if stored[-2:-1] != b"A" else b"B") + stored[-1:],
+    }
+    for words, lie in lies.items():
+        root = tmp_path / words.replace(" ", "-") / f"client/v1/apps/{world.app}"
+        root.mkdir(parents=True)
+        (root / "document").write_bytes(lie)
+        with subprocess.Popen(
+            ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", str(tmp_path / words.replace(" ", "-")), "0"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=os.environ | {"PYTHONUNBUFFERED": "1"}, text=True,
+        ) as liar:  # fmt: skip
+            try:
+                port = liar.stdout.readline().split(" port ")[1].split()[0]
+                assert words in world.fetch(service=f"http://127.0.0.1:{port}")
+                assert (world.home / "store").read_bytes() == stored
+                if lie != old:
+                    # An install that holds nothing cannot tell an older document.
+                    assert words in world.fetch(service=f"http://127.0.0.1:{port}", store=False, status=10)
+            finally:
+                liar.kill()
+
+
+def test_a_key_that_the_app_no_longer_ships_signs_nothing_for_it(world):
+    world.fetch()
+    keys = json.loads(world.keys.read_text())
+    keys["keys"] = [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
+                     "kid": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"}]  # fmt: skip
+    world.keys.write_text(json.dumps(keys))
+    assert "no trust anchor of this app" in world.fetch(status=10)
+
+
+def test_a_rollout_reaches_the_devices_that_it_draws(world):
+    third = Issued(world.home, "third", world.authority)
+    body = {
+        "candidate": {"mode": "enforce", "pins": [{"material": third.request.read_text(), "role": "primary"},
+                                                  {"material": world.spare.request.read_text(), "role": "backup"}]},
+        "rollout": {"basis_points": 5000, "seed": ["install_id"]},
+    }  # fmt: skip
+    spec = world.node.api.get(f"/v1/apps/{world.app}/spec").json
+    spec["hosts"][0] |= body
+    world.node.api.must("PUT", f"/v1/apps/{world.app}/spec", spec | {"reason": "a ramp", "force": True})
+    arms = {}
+    for number in range(8):
+        install = f"install-{number}"
+        said = world.node.api.must("POST", f"/v1/apps/{world.app}/explain", {"hosts": [HOST], "device": {"install_id": install}}).json
+        arm = said["hosts"][0]["arm"]
+        arms.setdefault(arm, []).append(install)
+        # The server has the key of the baseline alone.
+        world.fetch("--install-id", install, status=0 if arm == "baseline" else 10)
+    assert len(arms) == 2, arms
+
+
+def test_the_library_depends_on_nothing_of_the_server():
+    package = json.loads(subprocess.run(["swift", "package", "dump-package"], cwd=handbook.ROOT, check=True, capture_output=True).stdout)
+    targets = {each["name"]: each for each in package["targets"]}
+
+    def closure(name: str) -> tuple[set[str], set[str]]:
+        own, products = {name}, set()
+        for each in targets[name]["dependencies"]:
+            if "product" in each:
+                products.add(each["product"][0])
+                continue
+            more, others = closure(next(iter(each.values()))[0])
+            own |= more
+            products |= others
+        return own, products
+
+    assert closure("PinledgerClient") == ({"PinledgerClient", "PinWire"}, {"Crypto"})
+    own, products = closure("PinledgerClientNIO")
+    assert own == {"PinledgerClient", "PinledgerClientNIO", "PinWire"}
+    assert products == {"AsyncHTTPClient", "Crypto", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "SwiftASN1", "X509"}

@@ -1,0 +1,126 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOPosix
+import PinledgerClient
+import PinledgerClientNIO
+import Synchronization
+import Testing
+
+/// A server on loopback that answers every connection with the same bytes, piece by piece, and then does what it is told to.
+private struct RawServer {
+    enum End: Sendable { case close, wait, repeatForever }
+
+    let channel: any Channel
+    var url: String { "http://127.0.0.1:\(self.channel.localAddress?.port ?? 0)" }
+
+    static func start(_ text: String, then end: End) async throws -> RawServer {
+        let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(Answer(text, end))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        return RawServer(channel: channel)
+    }
+
+    private final class Answer: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+        typealias OutboundOut = ByteBuffer
+        private let text: String
+        private let end: End
+        private var isAnswered = false
+
+        init(_ text: String, _ end: End) {
+            self.text = text
+            self.end = end
+        }
+
+        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+            guard !self.isAnswered else { return }
+            self.isAnswered = true
+            let promise = context.eventLoop.makePromise(of: Void.self)
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            promise.futureResult.whenSuccess {
+                let (handler, context) = bound.value
+                switch handler.end {
+                case .close: context.close(promise: nil)
+                case .wait: break
+                case .repeatForever: handler.more(context)
+                }
+            }
+            context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(string: self.text)), promise: promise)
+        }
+
+        private func more(_ context: ChannelHandlerContext) {
+            let promise = context.eventLoop.makePromise(of: Void.self)
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            promise.futureResult.whenSuccess {
+                let (handler, context) = bound.value
+                handler.more(context)
+            }
+            context.writeAndFlush(
+                self.wrapOutboundOut(ByteBuffer(repeating: 65, count: 65_536)), promise: promise)
+        }
+
+        func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    }
+}
+
+@Suite("Fetches with AsyncHTTPClient")
+struct HTTPClientTransportTests {
+    /// The answer to one fetch, or its error.
+    private func fetch(
+        _ text: String, then end: RawServer.End, limit: Int = 1000, timeout: Duration = .seconds(10)
+    ) async throws -> Result<DocumentResponse, any Error> {
+        let server = try await RawServer.start(text, then: end)
+        let client = HTTPClientTransport.makeClient()
+        let result: Result<DocumentResponse, any Error>
+        do {
+            result = .success(
+                try await HTTPClientTransport(client).get(
+                    "\(server.url)/client/v1/apps/a/document", headers: [("Accept", "application/jose")], limit: limit,
+                    timeout: timeout))
+        } catch { result = .failure(error) }
+        try await client.shutdown()
+        try await server.channel.close()
+        return result
+    }
+
+    @Test("An answer comes with its status and its bytes as they are")
+    func answers() async throws {
+        let found = try await self.fetch(
+            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: gzip\r\n\r\nhello", then: .close)
+        #expect(try found.get() == DocumentResponse(status: 200, body: Array("hello".utf8)))
+    }
+
+    @Test("A redirect is an answer, and is not followed")
+    func redirect() async throws {
+        let found = try await self.fetch(
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n", then: .close)
+        #expect(try found.get().status == 302)
+    }
+
+    @Test("A body without an end is left at the limit")
+    func endless() async throws {
+        let found = try await self.fetch(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n", then: .repeatForever, limit: 1 << 20)
+        #expect(throws: HTTPClientTransport.Failure.tooLong(limit: 1 << 20)) { try found.get() }
+    }
+
+    @Test(
+        "A server that stops in the middle is given up",
+        arguments: ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhell"])
+    func slow(_ text: String) async throws {
+        let found = try await self.fetch(text, then: .wait, timeout: .milliseconds(300))
+        #expect(throws: (any Error).self) { try found.get() }
+    }
+
+    @Test(
+        "A malformed answer, or one that breaks off, is an error",
+        arguments: ["", "nonsense\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhell"])
+    func broken(_ text: String) async throws {
+        let found = try await self.fetch(text, then: .close)
+        #expect(throws: (any Error).self) { try found.get() }
+    }
+}

@@ -1,0 +1,282 @@
+import PinWire
+import Synchronization
+import Testing
+
+@testable import PinledgerClient
+
+/// Services whose answers a test sets, by their addresses.
+final class Services: DocumentTransport {
+    enum Answer: Sendable {
+        case document([UInt8])
+        case status(Int)
+        case silence
+    }
+
+    struct Silence: Error {}
+
+    private let answers = Mutex<[String: Answer]>([:])
+    let requests = Mutex<[(url: String, headers: [String: String])]>([])
+    /// How long each answer takes.
+    let delay: Duration
+
+    init(_ answers: [String: Answer], delay: Duration = .zero) {
+        self.delay = delay
+        self.answers.withLock { $0 = answers }
+    }
+
+    func set(_ service: String, _ answer: Answer) { self.answers.withLock { $0[service] = answer } }
+
+    func get(
+        _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
+    ) async throws -> DocumentResponse {
+        self.requests.withLock { $0.append((url, Dictionary(headers) { $1 })) }
+        if self.delay > .zero { try await Task.sleep(for: self.delay) }
+        let service = url.components(before: "/client/v1/apps/com.example.shop/document")
+        switch self.answers.withLock({ $0[service] }) {
+        case .document(let bytes)?: return DocumentResponse(status: 200, body: bytes)
+        case .status(let status)?: return DocumentResponse(status: status, body: [])
+        case .silence?, nil: throw Silence()
+        }
+    }
+}
+
+extension String {
+    fileprivate func components(before end: String) -> String {
+        self.hasSuffix(end) ? String(self.dropLast(end.count)) : self
+    }
+}
+
+/// A store that fails when it is told to.
+final class FailingStore: DocumentStore {
+    struct Failure: Error {}
+
+    func read() throws -> [UInt8]? { throw Failure() }
+    func write(_: [UInt8]) throws { throw Failure() }
+}
+
+/// A store whose first write fails.
+final class FailingOnce: DocumentStore {
+    struct Failure: Error {}
+    private let state = Mutex<(hasFailed: Bool, bytes: [UInt8]?)>((false, nil))
+
+    var stored: [UInt8]? { self.state.withLock { $0.bytes } }
+
+    func read() -> [UInt8]? { nil }
+
+    func write(_ bytes: [UInt8]) throws {
+        try self.state.withLock { state in
+            defer { state.hasFailed = true }
+            guard state.hasFailed else { throw Failure() }
+            state.bytes = bytes
+        }
+    }
+}
+
+@Suite("The client of an app")
+struct PinledgerClientTests {
+    private let signer = Signer()
+    private let one = "https://one.example.com"
+    private let two = "https://two.example.com"
+
+    private func client(
+        _ services: Services, store: any DocumentStore = MemoryDocumentStore(), builtin: [UInt8]? = nil,
+        at now: Timestamp = Fixed.now
+    ) throws -> PinledgerClient {
+        var configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+            services: [self.one + "/", self.two])
+        configuration.builtinDocument = builtin
+        return PinledgerClient(
+            configuration, store: store, transport: services, clock: { now }, random: { $0.lowerBound })
+    }
+
+    private func signed(_ version: Int64, issued: Int64 = Fixed.issued) throws -> [UInt8] {
+        try self.signer.sign(try Fixed.document(version), issued: issued)
+    }
+
+    @Test("A fetched document holds at once, is stored, and is asked for by its tag the next time")
+    func fetches() async throws {
+        let store = MemoryDocumentStore()
+        let services = Services([self.one: .document(try self.signed(7))])
+        let client = try self.client(services, store: store)
+        #expect(client.policy.document == nil)
+        #expect(try await client.refresh() == .replaced(version: 7))
+        #expect(client.policy.document?.version == 7 && client.policy.generation == 1)
+        #expect(store.read() == (try self.signed(7)))
+        services.set(self.one, .status(304))
+        #expect(try await client.refresh() == .unchanged)
+        let requests = services.requests.withLock { $0 }
+        #expect(
+            requests.map(\.url) == Array(repeating: "\(self.one)/client/v1/apps/com.example.shop/document", count: 2))
+        #expect(requests[0].headers["If-None-Match"] == nil && requests[0].headers["Pinledger-Client"] == "version=0")
+        #expect(requests[1].headers["Pinledger-Client"] == "version=7")
+        let digest = Base64URL.encode(sha256(try self.signed(7)))
+        #expect(requests[1].headers["If-None-Match"] == "\"7.\(digest)\"")
+    }
+
+    @Test("Services are asked in their order until one has a document that may be used")
+    func asksInOrder() async throws {
+        let services = Services([self.one: .silence, self.two: .document(try self.signed(7))])
+        let client = try self.client(services)
+        #expect(try await client.refresh() == .replaced(version: 7))
+        services.set(self.one, .document(try self.signed(6)))
+        services.set(self.two, .document(try self.signed(8)))
+        #expect(try await client.refresh() == .replaced(version: 8))
+        #expect(client.policy.document?.version == 8)
+    }
+
+    @Test("A failed refresh names each service's trouble, and what holds stays")
+    func failures() async throws {
+        let services = Services([self.one: .document(try self.signed(7))])
+        let client = try self.client(services)
+        try await client.refresh()
+        services.set(self.one, .document(try self.signed(6)))
+        services.set(self.two, .status(503))
+        let failure = await #expect(throws: RefreshFailure.self) { try await client.refresh() }
+        #expect(failure?.causes.map(\.cause) == [.refused(.olderVersion), .status(503)])
+        #expect(failure?.description.contains("https://two.example.com: it answered 503") == true)
+        #expect(client.policy.document?.version == 7)
+        // An answer 304 to a request without a condition means nothing.
+        let fresh = try self.client(Services([self.one: .status(304), self.two: .status(304)]))
+        await #expect(throws: RefreshFailure.self) { try await fresh.refresh() }
+    }
+
+    @Test("A stored document holds after a start, even a stale one and by a clock that is behind")
+    func loads() async throws {
+        let store = MemoryDocumentStore(try self.signed(7))
+        for now in [Fixed.now, Fixed.now.adding(seconds: 86_400 * 365), Timestamp(seconds: 0)] {
+            let client = try self.client(Services([:]), store: store, at: now)
+            await client.load()
+            #expect(client.policy.document?.version == 7)
+            #expect(client.policy.judge([Fixed.pin(9)], of: "api.example.com", at: now).result == .refused)
+        }
+    }
+
+    @Test("A stored document is verified, and a newer one that ships with the app wins")
+    func loadsVerified() async throws {
+        let builtin = try self.signed(7)
+        let altered = try self.signed(9).map { $0 == UInt8(ascii: "A") ? UInt8(ascii: "B") : $0 }
+        let cases: [(stored: [UInt8]?, holds: Int64)] = [
+            (nil, 7), (try self.signed(6), 7), (try self.signed(8), 8), (altered, 7), ([0, 1, 2], 7),
+            (try Signer().sign(try Fixed.document(9)), 7),
+            (try self.signer.sign(try Fixed.document(9, app: "com.example.till")), 7),
+        ]
+        for (stored, holds) in cases {
+            let client = try self.client(Services([:]), store: MemoryDocumentStore(stored), builtin: builtin)
+            await client.load()
+            #expect(client.policy.document?.version == holds)
+        }
+    }
+
+    @Test("A client says what speaks against a document that was there at the start")
+    func loadOutcome() async throws {
+        let wrong = try Signer().sign(try Fixed.document(9))
+        let other = try self.signer.sign(try Fixed.document(9, app: "com.example.till"))
+        let client = try self.client(Services([:]), store: MemoryDocumentStore(wrong), builtin: other)
+        let outcome = await client.load()
+        #expect(outcome.builtin == .otherApp && outcome.stored == .unknownKey && outcome.store == nil)
+        #expect(await client.load() == outcome)
+        let failing = try self.client(Services([:]), store: FailingStore())
+        #expect(await failing.load().store != nil)
+        let bare = try self.client(Services([:]))
+        #expect(await bare.load() == PinledgerClient.LoadOutcome())
+    }
+
+    @Test("A refresh looks at the store first, so that an older document cannot take its place")
+    func loadsBeforeRefresh() async throws {
+        let store = MemoryDocumentStore(try self.signed(9))
+        let client = try self.client(Services([self.one: .document(try self.signed(6))]), store: store)
+        await #expect(throws: RefreshFailure.self) { try await client.refresh() }
+        #expect(client.policy.document?.version == 9)
+        #expect(store.read() == (try self.signed(9)))
+    }
+
+    @Test("A service that has nothing newer than a stale document is left for the next one")
+    func staleAnswers() async throws {
+        let later = Fixed.now.adding(seconds: 86_400)
+        let renewed = try self.signed(7, issued: later.seconds - 10)
+        for answer in [Services.Answer.status(304), .document(try self.signed(7))] {
+            let services = Services([self.one: answer, self.two: .document(renewed)])
+            let client = try self.client(services, store: MemoryDocumentStore(try self.signed(7)), at: later)
+            #expect(try await client.refresh() == .replaced(version: 7))
+            services.set(self.two, answer)
+            let alone = try self.client(services, store: MemoryDocumentStore(try self.signed(7)), at: later)
+            let failure = await #expect(throws: RefreshFailure.self) { try await alone.refresh() }
+            #expect(failure?.causes.map(\.cause) == [.stale, .stale])
+            #expect(await alone.lastFailure == failure)
+            #expect(alone.policy.document?.version == 7)
+        }
+    }
+
+    @Test("A document that could not be stored is stored with the next answer")
+    func storesLater() async throws {
+        let store = FailingOnce()
+        let services = Services([self.one: .document(try self.signed(7))])
+        let client = try self.client(services, store: store)
+        try await client.refresh()
+        #expect(await client.storeFailure != nil)
+        #expect(store.stored == nil)
+        services.set(self.one, .status(304))
+        try await client.refresh()
+        #expect(await client.storeFailure == nil)
+        #expect(store.stored == (try self.signed(7)))
+    }
+
+    @Test("A store that fails costs nothing that is in memory")
+    func failingStore() async throws {
+        let client = try self.client(Services([self.one: .document(try self.signed(7))]), store: FailingStore())
+        await client.load()
+        #expect(try await client.refresh() == .replaced(version: 7))
+        #expect(client.policy.document?.version == 7)
+        #expect(await client.storeFailure != nil)
+    }
+
+    @Test("Refreshes at the same time share one request")
+    func singleFlight() async throws {
+        let services = Services([self.one: .document(try self.signed(7))], delay: .milliseconds(50))
+        let client = try self.client(services)
+        let results = try await withThrowingTaskGroup(of: PinledgerClient.Refresh.self) { group in
+            for _ in 0..<20 { group.addTask { try await client.refresh() } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(results == Array(repeating: .replaced(version: 7), count: 20))
+        #expect(services.requests.withLock { $0.count } == 1)
+    }
+
+    @Test("A caller that gives up waiting does not end the fetch for the others")
+    func cancellation() async throws {
+        let services = Services([self.one: .document(try self.signed(7))], delay: .milliseconds(50))
+        let client = try self.client(services)
+        let first = Task { try await client.refresh() }
+        while services.requests.withLock({ $0.isEmpty }) { await Task.yield() }
+        first.cancel()
+        _ = try await client.refresh()
+        #expect(client.policy.document?.version == 7)
+    }
+
+    @Test("Pauses grow with each failure up to the interval, and differ between installs")
+    func pauses() async throws {
+        let client = try self.client(Services([:]))
+        let pauses = await [0, 1, 2, 3, 30].asyncMap { await client.pause(after: $0) }
+        #expect(pauses == [.seconds(3240), .seconds(2.5), .seconds(5), .seconds(10), .seconds(1800)])
+    }
+
+    @Test("The background work fetches at once and ends when it is cancelled")
+    func runs() async throws {
+        let services = Services([self.one: .document(try self.signed(7))])
+        let client = try self.client(services)
+        let work = Task { await client.run() }
+        while client.policy.document == nil { await Task.yield() }
+        work.cancel()
+        await work.value
+        #expect(client.policy.document?.version == 7)
+    }
+}
+
+extension Array where Element: Sendable {
+    fileprivate func asyncMap<T>(_ transform: (Element) async -> T) async -> [T] {
+        var results: [T] = []
+        for element in self { results.append(await transform(element)) }
+        return results
+    }
+}
