@@ -63,7 +63,7 @@ def shared() -> dict[str, dict]:
     }
     fleet = {
         "issuer": SCHEMAS["FleetUpdate"]["properties"]["issuer"],
-        "lowered_guard_rails": {"description": "All guard rails that only warn for every app.", "type": "array", "items": {"type": "string"}},
+        "lowered_guard_rails": {"description": "All guard rails that are lowered to a warning, whatever the app.", "type": "array", "items": {"type": "string"}},
     }
     return {
         "fleet": obj("The settings of the fleet. What is left out stays as it is.", fleet),

@@ -41,9 +41,9 @@ struct RequestedCertificate {
             isTrue("Denied") || isTrue("InvalidRequest") || hasFailed ? .over : isTrue("Approved") ? .approved : .open
         let place = "the request \(namespace)/\(name)"
         guard var bytes = object["spec"]?["request"]?.stringValue.flatMap({ Base64.decode($0) }),
-            bytes.count <= Upload.maximumSize
-        else { throw CommandFailure("\(place) has no signing request in base64") }
-        self.request = String(decoding: bytes, as: UTF8.self)
+            bytes.count <= Upload.maximumSize, let text = String(ascii: bytes)
+        else { throw CommandFailure("\(place) has no signing request in PEM, in base64") }
+        self.request = text
         let upload: Upload
         do { upload = try Upload.read(&bytes) } catch { throw CommandFailure("\(place): \(error)") }
         guard upload.items.count == 1, case .request(let facts)? = upload.items.first else {

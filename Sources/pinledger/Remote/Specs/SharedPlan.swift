@@ -231,7 +231,7 @@ struct SharedPlan {
             CommandFailure(
                 "a grant to a principal that is not there yet cannot be proposed",
                 advice: "Propose the principal first, without `grants`.")
-        default: nil
+        case .grant, .issuer, .guardRail, .role, .principal, .identityProvider, .signInRule, .approvalRule: nil
         }
     }
 }

@@ -26,7 +26,7 @@ struct SharedSpec {
     /// The sections as they are in the file.
     var sections: [String: JSON] = [:]
     var issuer: String?
-    /// All guard rails that only warn for every app.
+    /// All guard rails that are lowered to a warning, whatever the app.
     var loweredRails: [String]?
     var roles: [Entry]?
     var principals: [Principal]?
