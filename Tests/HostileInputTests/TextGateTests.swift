@@ -65,6 +65,7 @@ import Testing
         ("PinledgerServer/Routes/Client/LedgerAnswers.swift", 1, "of a head that HeadReader or RequestText let in"),
         ("PinledgerServer/Routes/Push/DocumentFeed.swift", 1, "a document that was verified, which is ASCII"),
         ("PinledgerClient/FileDocumentStore.swift", 1, "words of the system's"),
+        ("PinWire/Document/Rollout.swift", 1, "a salt of 128 bytes at the most, in a signed document"),
         ("PinledgerServer/Routes/Deployed/CompatAnswers.swift", 1, "ASCII"),
         ("PinledgerServer/FastPath/HeadReader.swift", 1, "printable ASCII"),
         ("PinledgerServer/FastPath/FastPathHandler.swift", 1, "printable ASCII, as HeadReader lets in"),

@@ -18,13 +18,18 @@ public struct Fallback: Hashable, Sendable {
     }
 
     /// Reads ``json``.
-    public init(_ field: JSONField) throws(JSONDefect) {
+    public init(_ field: JSONField) throws(JSONDefect) { try self.init(field, isSigned: false) }
+
+    /// - Parameter isSigned: Whether it stands in a document (see ``HostPattern/init(signed:)``).
+    init(_ field: JSONField, isSigned: Bool) throws(JSONDefect) {
         self = try field.object { (members) throws(JSONDefect) in
             var fallback = Fallback(usesBuiltinPins: try members.required("use_builtin_pins").bool())
             if let hosts = members.optional("builtin_pin_hosts") {
                 var seen: Set<HostPattern> = []
                 for element in try hosts.elements(atMost: 1000) {
-                    let host = try element.parse(HostPattern.init)
+                    let host = try element.parse { (text) throws(HostPattern.Malformed) in
+                        isSigned ? try HostPattern(signed: text) : try HostPattern(text)
+                    }
                     guard seen.insert(host).inserted else { throw element.defect("names the same host twice") }
                     fallback.hosts.append(host)
                 }

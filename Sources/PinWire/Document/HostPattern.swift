@@ -24,7 +24,15 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
     /// Parses a pattern in its one spelling.
     ///
     /// - Throws: ``Malformed`` with the reason, and the text to use instead where there is one.
-    public init(_ text: String) throws(Malformed) {
+    public init(_ text: String) throws(Malformed) { try self.init(text, decodesALabels: true) }
+
+    /// Takes a pattern out of a signed document: by its ASCII alone, as the schema `HostPattern` says.
+    ///
+    /// Whether an A-label stands for a good name was decided by the server that signed it. A client that decoded it by its own system's
+    /// tables of Unicode would refuse documents that others accept.
+    init(signed text: String) throws(Malformed) { try self.init(text, decodesALabels: false) }
+
+    private init(_ text: String, decodesALabels: Bool) throws(Malformed) {
         func refuse(_ reason: String) -> Malformed { Malformed(description: reason) }
         guard !text.isEmpty else { throw refuse("must not be empty") }
         guard text.utf8.count <= 255 else { throw refuse("must have at most 253 characters") }
@@ -60,7 +68,7 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
                     throw refuse(
                         "must not have hyphens as third and fourth character of a label unless it is an A-label")
                 }
-                guard Punycode.isCanonical(bytes.dropFirst(4)) else {
+                guard !decodesALabels || Punycode.isCanonical(bytes.dropFirst(4)) else {
                     throw refuse("must not have a label that begins with xn-- and is no A-label: \(label)")
                 }
             }

@@ -36,10 +36,9 @@ public struct Device: Hashable, Sendable {
     }
 
     /// Whether a value stands for "no id" and is therefore shared by many devices: `unknown`, `anonymous` and the UUID
-    /// of zeros, in any case.
+    /// of zeros, in any case of ASCII.
     public static func isSentinel(_ id: String) -> Bool {
-        guard id.utf8.allSatisfy({ $0 < 0x80 }) else { return Self.sentinels.contains(id.lowercased()) }
-        return Self.sentinels.contains { sentinel in
+        Self.sentinels.contains { sentinel in
             sentinel.utf8.count == id.utf8.count
                 && zip(sentinel.utf8, id.utf8).allSatisfy { $0 == ((65...90).contains($1) ? $1 | 0x20 : $1) }
         }
@@ -68,7 +67,8 @@ struct UsableID: Hashable, Sendable {
 
     /// Nil for a blank id, one with a NUL, and one that stands for "none".
     init?(_ id: String) {
-        guard !id.allSatisfy(\.isWhitespace), !id.utf8.contains(0), !Device.isSentinel(id) else { return nil }
+        guard !id.unicodeScalars.allSatisfy(\.properties.isWhitespace), !id.utf8.contains(0), !Device.isSentinel(id)
+        else { return nil }
         self.bytes = Array(id.utf8)
         self.folded = UUIDShape.folded(self.bytes)
     }

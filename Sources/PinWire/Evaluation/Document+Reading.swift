@@ -18,10 +18,12 @@ extension Document {
             killSwitches: try Self.killSwitches(try members.required("kill_switches")),
             rollout: try members.optional("rollout").map { (field) throws(JSONDefect) in try Rollout(field) },
             versionGate: try members.optional("version_gate").map { (field) throws(JSONDefect) in
-                try VersionGate(field)
+                let gate = try VersionGate(field)
+                guard !gate.isOpen else { throw field.defect("must be absent where it lets every version in") }
+                return gate
             },
             hosts: try Self.hosts(try members.required("hosts")),
-            fallback: try Fallback(try members.required("fallback")),
+            fallback: try Fallback(try members.required("fallback"), isSigned: true),
             monitoring: try Monitoring(try members.required("monitoring")),
             archivedAt: try members.optional("archived_at")?.instant(),
             evaluatedFrom: try members.optional("evaluated_from")?.digest()
@@ -50,7 +52,7 @@ extension Document.KillSwitch {
     fileprivate init(_ field: JSONField) throws(JSONDefect) {
         self = try field.object { (members) throws(JSONDefect) in
             let scope = try members.required("scope")
-            let host = try members.optional("host")?.parse(HostPattern.init)
+            let host = try members.optional("host")?.parse(HostPattern.init(signed:))
             let versions = try members.optional("versions").map { (field) throws(JSONDefect) in try VersionGate(field) }
             let isWhole =
                 switch try scope.string() {
@@ -78,7 +80,7 @@ extension Document.Host {
             let policy = try candidate.flatMap { (field) throws(JSONDefect) in try Document.Policy.read(field) }
             if let candidate, policy == nil { throw candidate.defect("must have pins of its own") }
             return Document.Host(
-                pattern: try members.required("host").parse(HostPattern.init),
+                pattern: try members.required("host").parse(HostPattern.init(signed:)),
                 includesSubdomains: try members.required("include_subdomains").bool(),
                 baseline: try Document.Policy.read(try members.required("baseline")),
                 candidate: policy,

@@ -38,7 +38,8 @@ extension App {
             pinsValidUntil: self.pinsValidUntil,
             killSwitches: switches,
             rollout: self.rollout?.salted("app:\(self.id)", revision: self.rolloutRevision),
-            versionGate: self.versionGate,
+            // One that lets everything in is none: a document says each thing in one way.
+            versionGate: self.versionGate.flatMap { $0.isOpen ? nil : $0 },
             hosts: hosts.map { pattern, host in
                 Document.Host(
                     pattern: pattern,

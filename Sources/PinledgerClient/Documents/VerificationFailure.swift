@@ -6,17 +6,17 @@ public enum VerificationFailure: String, Error, CaseIterable, Hashable, Sendable
     case tooLarge = "too_large"
     /// Rule 2: not three parts of base64url with dots between them, or a signature of another length than 64 bytes.
     case malformedToken = "malformed_token"
-    /// Rule 2: the header is not exactly `alg`, `kid` and `typ`, or names another algorithm or kind of document.
+    /// Rule 3: the header is not the one of a signed pin set, byte for byte.
     case unsupportedHeader = "unsupported_header"
-    /// Rule 3: no trust anchor has this `kid`.
+    /// Rule 4: no trust anchor has this `kid`.
     case unknownKey = "unknown_key"
-    /// Rule 3: the signature is not the key's.
+    /// Rule 4: the signature is not the key's.
     case wrongSignature = "wrong_signature"
-    /// Rules 4 and 6: not a document in canonical form, unknown members, an unknown bucketing, or another digest than the content's.
+    /// Rule 5: not a document in canonical form, unknown members, an unknown bucketing, or another digest than the content's.
     case malformedPayload = "malformed_payload"
-    /// Rule 5: for another app.
+    /// Rule 6: for another app.
     case otherApp = "other_app"
-    /// Rule 5: from another issuer.
+    /// Rule 6: from another issuer.
     case otherIssuer = "other_issuer"
     /// Rule 7: a lower version than the held document's.
     case olderVersion = "older_version"

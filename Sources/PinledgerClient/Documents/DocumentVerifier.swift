@@ -6,8 +6,10 @@ public import PinWire
 public struct DocumentVerifier: Sendable {
     /// The most bytes of a document: 2 MiB.
     public static let byteLimit = 2 << 20
-    /// `typ` of a document for all devices.
-    private static let type = "pinset+jws"
+    /// What stands before and after the `kid` in a header: canonical JSON (RFC 8785) of exactly `alg`, `kid` and `typ`.
+    private static let header = (
+        beginning: Array(#"{"alg":"EdDSA","kid":""#.utf8), end: Array(#"","typ":"pinset+jws"}"#.utf8)
+    )
 
     public let app: AppID
     /// The issuer that documents have to name (`iss`).
@@ -48,14 +50,14 @@ public struct DocumentVerifier: Sendable {
         guard bytes.count <= Self.byteLimit else { throw .tooLarge }
         let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Self.decode(parts[0]), let payload = Self.decode(parts[1]),
-            let signature = Self.decode(parts[2]), signature.count == 64
+            !parts[0].isEmpty, !parts[1].isEmpty, let signature = Self.decode(parts[2]), signature.count == 64
         else { throw .malformedToken }
-        let keyID = try Self.keyID(in: header)
+        guard let keyID = Self.keyID(in: header) else { throw .unsupportedHeader }
         guard self.anchors.contains(keyID) else { throw .unknownKey }
         guard self.anchors.isSignature(signature, of: bytes[..<parts[1].endIndex], by: keyID) else {
             throw .wrongSignature
         }
-        guard let issued = try? IssuedDocument(payload: payload), issued.document.evaluatedFrom == nil else {
+        guard let issued = try? IssuedDocument(payload: payload), issued.document.isForAllDevices else {
             throw .malformedPayload
         }
         guard issued.document.app == self.app else { throw .otherApp }
@@ -67,11 +69,33 @@ public struct DocumentVerifier: Sendable {
         String(ascii: part).flatMap { Base64URL.decode($0) }
     }
 
-    /// The `kid` of a header with exactly the members `alg`, `kid` and `typ`.
-    private static func keyID(in header: [UInt8]) throws(VerificationFailure) -> String {
-        guard header.count <= 1024, let members = (try? JSON(parsing: header))?.objectValue, members.count == 3,
-            members["alg"] == "EdDSA", members["typ"] == .string(Self.type), let keyID = members["kid"]?.stringValue
-        else { throw .unsupportedHeader }
+    /// The `kid` of a header that is the one of a signed pin set, byte for byte: nothing that is not signed yet is parsed.
+    private static func keyID(in header: [UInt8]) -> String? {
+        let (beginning, end) = Self.header
+        guard header.count > beginning.count + end.count, header.starts(with: beginning),
+            header.suffix(end.count) == end[...],
+            let keyID = String(ascii: header[beginning.count..<header.count - end.count]), keyID.isBase64URL
+        else { return nil }
         return keyID
+    }
+}
+
+extension String {
+    fileprivate var isBase64URL: Bool {
+        self.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                true
+            default: false
+            }
+        }
+    }
+}
+
+extension Document {
+    /// Whether it is the document for all devices, and no part of it was decided for one.
+    fileprivate var isForAllDevices: Bool {
+        self.evaluatedFrom == nil && self.hosts.allSatisfy { $0.arm == nil }
     }
 }
