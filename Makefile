@@ -46,6 +46,7 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 	swift build -c release --scratch-path .build-release --product ProbeBench
 	swift build -c release --scratch-path .build-release --product AccessBench
 	swift build -c release --scratch-path .build-release --product EvaluateBench
+	swift build -c release --scratch-path .build-release --product ClientBench
 	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
 
 simulate: packages ## Plays installs to the detectors, beside the figures that are published of them

@@ -53,6 +53,7 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "X509", package: "swift-certificates"),
             ]),
@@ -357,6 +358,10 @@ let package = Package(
         ),
         .executableTarget(
             name: "AccessBench", dependencies: ["PinWire", "Pinning"], path: "Tests/Benchmarks/Access"),
+        .executableTarget(
+            name: "ClientBench",
+            dependencies: ["PinWire", "PinledgerClient", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Tests/Benchmarks/Client"),
         .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
         .executableTarget(
             name: "ProbeBench", dependencies: ["Addresses", "PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
@@ -381,9 +386,10 @@ let package = Package(
         .testTarget(
             name: "PinledgerClientNIOTests",
             dependencies: [
-                "PinWire", "PinledgerClient", "PinledgerClientNIO",
+                "PinWire", "PinledgerClient", "PinledgerClientNIO", "SeededRandom",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "_CryptoExtras", package: "swift-crypto"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),

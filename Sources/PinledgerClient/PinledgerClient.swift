@@ -3,7 +3,7 @@ internal import Synchronization
 
 /// Holds an app's verified document, keeps it up to date, and says what holds for each connection.
 ///
-///     let client = PinledgerClient(configuration, store: FileDocumentStore(path: path), transport: transport)
+///     let client = PinledgerClient(configuration, store: FileStore(path: path), transport: transport)
 ///     await client.load()
 ///     async let updates: Void = client.run()
 ///
@@ -18,19 +18,29 @@ public actor PinledgerClient {
         case replaced(version: Int64)
     }
 
-    private let configuration: ClientConfiguration
+    let configuration: ClientConfiguration
     private let verifier: DocumentVerifier
-    private let store: any DocumentStore
+    private let store: any ClientStore
     private let transport: any DocumentTransport
     private let clock: @Sendable () -> Timestamp
-    private let random: @Sendable (Range<Double>) -> Double
-    private let current: Mutex<PinPolicy>
+    let random: @Sendable (Range<Double>) -> Double
+    private let current: Mutex<Current>
+
+    /// What holds, and who waits for another policy.
+    private struct Current {
+        var policy: PinPolicy
+        var watchers: [UInt64: AsyncStream<PinPolicy>.Continuation] = [:]
+        var nextWatcher: UInt64 = 0
+    }
+
     /// The fetch that is under way; all who ask meanwhile get its result. It ends by itself: each service has its time.
     private var flight: Task<Refresh, any Error>?
     /// Why the held document could not be read or stored; nil where it could.
     public private(set) var storeFailure: String?
-    /// Why the last refresh had no document; nil where it had one, or there was none.
-    public private(set) var lastFailure: RefreshFailure?
+    /// Why the last refresh, or the stream, had no document; nil where it had one, or there was none.
+    public internal(set) var lastFailure: RefreshFailure?
+    /// The write that is under way: the next one comes after it.
+    private var writing: Task<Void, Never>?
     /// The look at the store, which happens once, before anything is fetched: without what is stored, an older document could take its
     /// place. It ends by itself: it is one read.
     private var loading: Task<LoadOutcome, Never>?
@@ -39,7 +49,7 @@ public actor PinledgerClient {
     ///   - clock: The time; for tests.
     ///   - random: A number from a range; for tests.
     public init(
-        _ configuration: ClientConfiguration, store: any DocumentStore, transport: any DocumentTransport,
+        _ configuration: ClientConfiguration, store: any ClientStore, transport: any DocumentTransport,
         clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
         random: @escaping @Sendable (Range<Double>) -> Double = { Double.random(in: $0) }
     ) {
@@ -51,13 +61,30 @@ public actor PinledgerClient {
         self.clock = clock
         self.random = random
         self.current = Mutex(
-            PinPolicy(
-                document: nil, device: configuration.device, builtin: configuration.builtinPins,
-                ends: configuration.ends, generation: 0))
+            Current(
+                policy: PinPolicy(
+                    document: nil, device: configuration.device, builtin: configuration.builtinPins,
+                    ends: configuration.ends, generation: 0)))
     }
 
     /// What holds now. Take one for each connection.
-    public nonisolated var policy: PinPolicy { self.current.withLock { $0 } }
+    public nonisolated var policy: PinPolicy { self.current.withLock { $0.policy } }
+
+    /// Each further policy, from now on: for pools that close connections which a new document refuses. One that is slow to take them
+    /// misses all but the newest. The stream ends where its task is cancelled.
+    public nonisolated var policies: AsyncStream<PinPolicy> {
+        AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
+            let watcher = self.current.withLock { current in
+                let watcher = current.nextWatcher
+                current.nextWatcher += 1
+                current.watchers[watcher] = continuation
+                return watcher
+            }
+            continuation.onTermination = { [weak self] _ in
+                _ = self?.current.withLock { $0.watchers.removeValue(forKey: watcher) }
+            }
+        }
+    }
 
     // MARK: Holding
 
@@ -107,15 +134,23 @@ public actor PinledgerClient {
         } catch { return error }
     }
 
+    /// Verifies a document that a service has sent, lets it hold from now on, and stores it.
+    func take(sent document: UnverifiedDocument) async throws(VerificationFailure) -> Refresh {
+        let refresh = try self.take(document, at: self.clock())
+        if refresh != .unchanged || self.storeFailure != nil { await self.keep() }
+        return refresh
+    }
+
     /// Verifies a document and lets it hold from now on.
     private func take(_ document: UnverifiedDocument, at now: Timestamp?) throws(VerificationFailure) -> Refresh {
         let held = self.policy.document
         let verified = try self.verifier.verify(document, replacing: held, at: now)
         guard verified != held else { return .unchanged }
-        self.current.withLock { policy in
-            policy = PinPolicy(
+        self.current.withLock { current in
+            current.policy = PinPolicy(
                 document: verified, device: self.configuration.device, builtin: self.configuration.builtinPins,
-                ends: self.configuration.ends, generation: policy.generation + 1)
+                ends: self.configuration.ends, generation: current.policy.generation + 1)
+            for watcher in current.watchers.values { watcher.yield(current.policy) }
         }
         return .replaced(version: verified.version)
     }
@@ -167,43 +202,57 @@ public actor PinledgerClient {
 
     private func ask(_ service: String) async -> Answer {
         let held = self.policy.document
-        var headers: [(name: String, value: String)] = [
-            ("Accept", "application/jose"), ("Pinledger-Client", "version=\(held?.version ?? 0)"),
-        ]
-        if let held { headers.append(("If-None-Match", held.tag)) }
-        let base = service.hasSuffix("/") ? String(service.dropLast()) : service
+        var headers = [("Accept", "application/jose"), self.clientField]
+        if let held { headers.append(("If-None-Match", "\"\(held.tag)\"")) }
         let response: DocumentResponse
         do {
             response = try await self.transport.get(
-                "\(base)/client/v1/apps/\(self.configuration.app)/document", headers: headers,
+                self.address(of: "document", at: service), headers: headers.map { (name: $0.0, value: $0.1) },
                 limit: DocumentVerifier.byteLimit, timeout: self.configuration.fetchTimeout)
         } catch { return .missed(.unreachable("\(error)")) }
         switch response.status {
         case 304:
             guard let held else { return .missed(.status(304)) }
-            return await self.settle(.unchanged, held)
+            if self.storeFailure != nil { await self.keep() }
+            return self.settled(.unchanged, held)
         case 200:
             do {
-                let refresh = try self.take(UnverifiedDocument(response.body), at: self.clock())
+                let refresh = try await self.take(sent: UnverifiedDocument(response.body))
                 guard let now = self.policy.document else { return .missed(.refused(.malformedPayload)) }
-                return await self.settle(refresh, now)
+                return self.settled(refresh, now)
             } catch { return .missed(.refused(error)) }
         default: return .missed(.status(response.status))
         }
     }
 
-    /// Stores what holds where that is to be done, and judges an answer that brought nothing new: no one has signed that there is none. A
-    /// service that is cut off, or lies, may say so without end: where the held document is stale, the next one is asked.
-    private func settle(_ refresh: Refresh, _ held: VerifiedDocument) async -> Answer {
-        if refresh != .unchanged || self.storeFailure != nil { await self.keep(held.bytes) }
-        return held.isStale(at: self.clock()) ? .missed(.stale) : .found(refresh)
+    /// Judges an answer that brought nothing new: no one has signed that there is none. A service that is cut off, or lies, may say so
+    /// without end: where the held document is stale, the next one is asked.
+    private func settled(_ refresh: Refresh, _ held: VerifiedDocument) -> Answer {
+        held.isStale(at: self.clock()) ? .missed(.stale) : .found(refresh)
     }
 
-    private func keep(_ bytes: [UInt8]) async {
-        do {
-            try await self.store.write(bytes)
-            self.storeFailure = nil
-        } catch { self.storeFailure = "\(error)" }
+    /// What adoption is counted by.
+    var clientField: (String, String) { ("Pinledger-Client", "version=\(self.policy.document?.version ?? 0)") }
+
+    func address(of part: String, at service: String) -> String {
+        let base = service.hasSuffix("/") ? String(service.dropLast()) : service
+        return "\(base)/client/v1/apps/\(self.configuration.app)/\(part)"
+    }
+
+    /// Stores what holds when its turn comes: one write after the other, so that no older document is the last one.
+    private func keep() async {
+        let before = self.writing
+        // Owned by the actor until it has ended: it is one write.
+        let task = Task {
+            await before?.value
+            guard let bytes = self.policy.document?.bytes else { return }
+            do {
+                try await self.store.write(bytes)
+                self.storeFailure = nil
+            } catch { self.storeFailure = "\(error)" }
+        }
+        self.writing = task
+        await task.value
     }
 
     /// Fetches now, and again and again until the task is cancelled: after the interval, or sooner where nothing could be fetched.
@@ -227,9 +276,9 @@ public actor PinledgerClient {
 }
 
 extension VerifiedDocument {
-    /// The entity tag that the server gives these bytes. It is derived from them, so that no tag has to be stored, which could be another
+    /// The entity tag that the server gives these bytes, without its quotation marks. It is derived from them, so that no tag has to be stored, which could be another
     /// document's.
-    var tag: String { "\"\(self.version).\(Base64URL.encode(sha256(self.bytes)))\"" }
+    var tag: String { "\(self.version).\(Base64URL.encode(sha256(self.bytes)))" }
 }
 
 extension ClientConfiguration {

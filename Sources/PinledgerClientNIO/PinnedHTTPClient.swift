@@ -86,7 +86,7 @@ public struct PinnedHTTPClient: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    try pipeline.addHandler(try tls.handler(for: host, attempt))
+                    try tls.addHandlers(to: pipeline, for: host, attempt)
                     try pipeline.addHTTPClientHandlers()
                     try pipeline.addHandler(Exchange(request, limit, answer))
                 }

@@ -1,4 +1,4 @@
-import NIOCore
+public import NIOCore
 public import NIOSSL
 public import PinWire
 public import PinledgerClient
@@ -31,6 +31,10 @@ public struct PinnedTLS: Sendable {
 
         public var host: String
         public var outcome: Outcome
+        /// The policy that judged.
+        public var policy: PinPolicy
+        /// The pins of the validated chain, the host's own first; none where the chain is invalid.
+        public var chain: [Pin]
 
         /// Whether the chain lets the connection go on.
         public var isAccepted: Bool {
@@ -69,6 +73,9 @@ public struct PinnedTLS: Sendable {
             self.event.withLock { $0 }.flatMap { $0.isAccepted ? nil : Refusal(host: $0.host, outcome: $0.outcome) }
         }
 
+        /// What was judged; nil before.
+        var judged: Event? { self.event.withLock { $0 } }
+
         fileprivate func note(_ event: Event) { self.event.withLock { $0 = event } }
     }
 
@@ -80,6 +87,7 @@ public struct PinnedTLS: Sendable {
     private let roots: CertificateStore
     private let clock: @Sendable () -> Timestamp
     private let onEvent: @Sendable (Event) -> Void
+    private let open = OpenConnections()
 
     /// - Parameters:
     ///   - applicationProtocols: What is offered by ALPN, such as `["h2", "http/1.1"]`.
@@ -104,7 +112,31 @@ public struct PinnedTLS: Sendable {
         self.onEvent = onEvent
     }
 
-    /// A TLS handler for one connection, to be the first of its pipeline.
+    /// Makes a channel's connection pinned: adds the TLS handler, and what ``closeRefused()`` knows it by. To be called before other
+    /// handlers are added, on the channel's event loop.
+    ///
+    /// - Parameter host: The name, in A-labels, or the address that is connected to; pins are looked up by it.
+    /// - Throws: An error of swift-nio-ssl for a name that TLS cannot send.
+    public func addHandlers(to pipeline: ChannelPipeline.SynchronousOperations, for host: String) throws {
+        try self.addHandlers(to: pipeline, for: host, Attempt())
+    }
+
+    func addHandlers(to pipeline: ChannelPipeline.SynchronousOperations, for host: String, _ attempt: Attempt) throws {
+        try pipeline.addHandler(try self.handler(for: host, attempt))
+        try pipeline.addHandler(OpenConnectionHandler(self.open, attempt))
+    }
+
+    /// Judges the open connections again, by the policy that holds now, and closes those that it refuses: those that an earlier document
+    /// let through. Only connections of ``addHandlers(to:for:)`` are known.
+    ///
+    /// - Returns: How many were closed.
+    @discardableResult
+    public func closeRefused() -> Int {
+        let (policy, now) = (self.client.policy, self.clock())
+        return self.open.close { !policy.judge($0.chain, of: $0.host, at: now).isAccepted }
+    }
+
+    /// A TLS handler for one connection, to be the first of its pipeline. ``closeRefused()`` does not know the connection.
     ///
     /// - Parameter host: The name, in A-labels, or the address that is connected to; pins are looked up by it.
     /// - Throws: An error of swift-nio-ssl for a name that TLS cannot send.
@@ -127,11 +159,13 @@ public struct PinnedTLS: Sendable {
     }
 
     private func judge(_ presented: [NIOSSLCertificate], of host: String, isAddress: Bool) async -> Event {
-        switch await self.validated(presented, for: host, isAddress) {
-        case .invalid(let reason): return Event(host: host, outcome: .invalidChain(reason))
+        let validation = await self.validated(presented, for: host, isAddress)
+        let policy = self.client.policy
+        switch validation {
+        case .invalid(let reason): return Event(host: host, outcome: .invalidChain(reason), policy: policy, chain: [])
         case .valid(let chain):
-            let verdict = self.client.policy.judge(chain, of: host, at: self.clock())
-            return Event(host: host, outcome: .judged(verdict))
+            let verdict = policy.judge(chain, of: host, at: self.clock())
+            return Event(host: host, outcome: .judged(verdict), policy: policy, chain: chain)
         }
     }
 
@@ -161,7 +195,8 @@ public struct PinnedTLS: Sendable {
             intermediates: CertificateStore(custom: PresentedIntermediates(certificates.dropFirst())))
         switch result {
         case .validCertificate(let chain):
-            return .valid(chain.compactMap { $0.subjectPublicKeyInfo.flatMap { Pin(bytes: sha256($0)) } })
+            // A certificate whose key cannot be read has no pin.
+            return .valid(chain.compactMap(\.pin))
         case .couldNotValidate(let failures):
             let reasons = failures.prefix(3).map { "\($0.policyFailureReason)" }
             return .invalid(

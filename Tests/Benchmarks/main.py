@@ -18,7 +18,7 @@ from support.report import Result
 HERE = Path(__file__).parent
 #: In the order in which they run.
 CASES = [
-    "fetch", "evaluated", "compat", "evaluate", "access", "existence", "tls", "append", "reader", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
+    "fetch", "evaluated", "compat", "evaluate", "client", "access", "existence", "tls", "append", "reader", "admin", "nodes", "fold", "start", "memory", "idle", "propagation",
     "probe", "telemetry", "push", "hostile", "scale",
 ]  # fmt: skip
 

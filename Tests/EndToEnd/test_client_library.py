@@ -4,8 +4,10 @@
 """
 
 import base64
+import hashlib
 import json
 import os
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -56,14 +58,18 @@ class World:
         self.server = TLSServer(self.good)
         node.api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"endpoints": [f"{HOST}:{self.server.port}"]})
 
-    def fetch(self, *more: str, status: int = 0, store: bool = True, service: str | None = None) -> str:
+    def arguments(self, *more: str, store: bool = True, service: str | None = None) -> list[str]:
         arguments = [
-            "fetch-url", f"https://{HOST}:{self.server.port}/hello", "--pinned-by", self.app, "--trusted-keys", str(self.keys),
+            BINARY, "fetch-url", f"https://{HOST}:{self.server.port}/hello", "--pinned-by", self.app, "--trusted-keys", str(self.keys),
             "--service", service or f"http://127.0.0.1:{self.node.port}", "--ca-file", str(self.trusted), "--connect-to", "127.0.0.1",
         ]  # fmt: skip
         if store:
             arguments += ["--store", str(self.home / "store")]
-        done = subprocess.run([BINARY, *arguments, *more], env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True, timeout=60)
+        return [*arguments, *more]
+
+    def fetch(self, *more: str, status: int = 0, store: bool = True, service: str | None = None) -> str:
+        command = self.arguments(*more, store=store, service=service)
+        done = subprocess.run(command, env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True, timeout=60)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stderr
 
@@ -222,6 +228,69 @@ def test_a_rollout_reaches_the_devices_that_it_draws(world):
     assert len(arms) == 2, arms
 
 
+def test_a_client_that_follows_the_stream_uses_a_kill_switch_at_once(world):
+    world.server.serve(Issued(world.home, "swapped", world.authority))
+    command = world.arguments("--follow")
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"NO_COLOR": "1"}) as client:
+        told = iter(client.stderr.readline, "")
+        try:
+            assert any("has one of the pins" in line for line in told)
+            began = time.monotonic()
+            world.node.cli("kill", "engage", world.app, HOST, "--for", "1h", "--reason", "an incident")
+            assert any("unpinned (kill_switch_engaged)" in line for line in told)
+            # Without the stream it would take an hour.
+            assert time.monotonic() - began < 60
+            world.node.cli("kill", "release", world.app, HOST, "--reason", "it is over")
+            assert any("has one of the pins" in line for line in told)
+        finally:
+            client.send_signal(signal.SIGINT)
+            client.wait(timeout=30)
+
+
+def install_id(number: int) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(f"install {number}".encode()).digest()[:16]).decode().rstrip("=")
+
+
+def test_outcomes_are_reported_signed_where_the_document_asks_for_reports(world):
+    node, app = world.node, world.app
+    key = world.home / "report-key.json"
+    key.write_text(node.cli("telemetry", "key", "create", app, "--output", "json").stdout)
+    report = ("--report-key", str(key), "--install-id", install_id(1))
+    assert "the document asks for no reports" in world.fetch(*report)
+    node.cli("app", "update", app, "--json", 'monitoring={"enabled":true}')
+    assert "Reported 1 outcome." in world.fetch(*report)
+    world.server.serve(Issued(world.home, "intercepted", world.proxy))
+    assert "Reported 1 outcome." in world.fetch("--report-key", str(key), "--install-id", install_id(2), status=10)
+
+    def counted() -> dict:
+        cells = node.api.get(f"/v1/apps/{app}/telemetry").json["cells"]
+        return {(cell["authenticated"], cell["installs"], cell["failing"]) for cell in cells}
+
+    eventually(lambda: counted() == {(True, 2, 1)}, "both installs, of which one fails")
+    secret = json.loads(key.read_text())
+    key.write_text(json.dumps(secret | {"secret": "tlsec_" + base64.b64encode(bytes(32)).decode()}))
+    assert "The service refused the report: it answered 401." in world.fetch(*report, status=10)
+
+
+def test_signed_reports_of_adoption_let_a_rotation_go_on(world):
+    node, app = world.node, world.app
+    key = world.home / "report-key.json"
+    key.write_text(node.cli("telemetry", "key", "create", app, "--output", "json").stdout)
+    node.cli("app", "update", app, "--json", 'monitoring={"enabled":true}')
+    node.cli("rotation", "start", app, HOST, "--name", "next", "--next", str(world.spare.request), "--reason", "rotation",
+             "--adoption", "70", "--minimum-wait", "1s", "--settling", "1s")  # fmt: skip
+
+    def open_conditions() -> list:
+        told = node.api.get(f"/v1/apps/{app}/rotations/next").json
+        return [one for one in told["waits_for"] if one["met"] != "yes"]
+
+    assert open_conditions()
+    # The interval of confidence for 12 of 12 begins at 75 %.
+    for number in range(12):
+        assert "Reported" in world.fetch("--report-key", str(key), "--install-id", install_id(number))
+    eventually(lambda: not open_conditions(), "enough installs hold the document")
+
+
 def test_the_library_depends_on_nothing_of_the_server():
     package = json.loads(subprocess.run(["swift", "package", "dump-package"], cwd=handbook.ROOT, check=True, capture_output=True).stdout)
     targets = {each["name"]: each for each in package["targets"]}
@@ -240,4 +309,4 @@ def test_the_library_depends_on_nothing_of_the_server():
     assert closure("PinledgerClient") == ({"PinledgerClient", "PinWire"}, {"Crypto"})
     own, products = closure("PinledgerClientNIO")
     assert own == {"PinledgerClient", "PinledgerClientNIO", "PinWire"}
-    assert products == {"AsyncHTTPClient", "Crypto", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "SwiftASN1", "X509"}
+    assert products == {"AsyncHTTPClient", "Crypto", "NIOCore", "NIOHTTP1", "NIOPosix", "NIOSSL", "NIOTLS", "SwiftASN1", "X509"}

@@ -31,6 +31,24 @@ struct ReportTests {
         #expect(batch.outcomes[2...].allSatisfy { $0.outcome == .failure(.other) })
     }
 
+    @Test func `a batch says which version its sender holds, with and without outcomes`() throws {
+        let alone = try self.read(
+            #"{"install":"\#(Self.install)","document_version":12,"platform":"ios","outcomes":[]}"#)
+        #expect(alone.outcomes.isEmpty && alone.holders.map(\.version) == [12])
+        #expect(alone.holders.first?.install == InstallID(Self.install) && alone.holders.first?.platform == .ios)
+        // An outcome of the sender names the version that decided then, not the one that is held.
+        let other =
+            #"{"host":"a.example.com","outcome":"success","install":"AAAAAAAAAAAAAAAAAAAAAA","document_version":9}"#
+        let batch = try self.read(
+            #"{"install":"\#(Self.install)","document_version":12,"outcomes":[{"host":"a.example.com","outcome":"success","document_version":11},\#(other)]}"#
+        )
+        #expect(batch.outcomes.map(\.documentVersion) == [11, 9] && batch.holders.map(\.version) == [12, 9])
+        for text in [
+            #"{"install":"\#(Self.install)","outcomes":[]}"#, #"{"document_version":12,"outcomes":[]}"#,
+            #"{"install":"\#(Self.install)","document_version":12,"platform":7,"outcomes":[]}"#,
+        ] { #expect(try self.read(text).holders.isEmpty) }
+    }
+
     @Test func `unknown members of a report are ignored, whatever they hold`() throws {
         let batch = try self.read(
             """

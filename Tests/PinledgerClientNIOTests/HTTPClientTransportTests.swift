@@ -123,4 +123,69 @@ struct HTTPClientTransportTests {
         let found = try await self.fetch(text, then: .close)
         #expect(throws: (any Error).self) { try found.get() }
     }
+
+    /// The pieces of a stream, and its status or error.
+    private func stream(
+        _ text: String, then end: RawServer.End, idle: Duration = .seconds(10), limit: Int = .max
+    ) async throws -> (pieces: [UInt8], result: Result<Int, any Error>) {
+        struct Enough: Error {}
+        let server = try await RawServer.start(text, then: end)
+        let client = HTTPClientTransport.makeClient()
+        let pieces = Pieces()
+        let result: Result<Int, any Error>
+        do {
+            result = .success(
+                try await HTTPClientTransport(client).stream("\(server.url)/stream", headers: [], idle: idle) { piece in
+                    guard pieces.add(piece) <= limit else { throw Enough() }
+                })
+        } catch { result = .failure(error) }
+        try await client.shutdown()
+        try await server.channel.close()
+        return (pieces.bytes, result)
+    }
+
+    @Test("A stream hands over its bytes until it ends, or until they are refused")
+    func streams() async throws {
+        let head = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+        let ended = try await self.stream("\(head)data: 1\n\n", then: .close)
+        #expect(ended.pieces == Array("data: 1\n\n".utf8))
+        #expect(try ended.result.get() == 200)
+        let refused = try await self.stream(head, then: .repeatForever, limit: 1 << 20)
+        #expect(throws: (any Error).self) { try refused.result.get() }
+        let other = try await self.stream("HTTP/1.1 503 No\r\nContent-Length: 4\r\n\r\nbusy", then: .close)
+        #expect(try other.pieces.isEmpty && other.result.get() == 503)
+    }
+
+    @Test(
+        "A stream without a byte for its longest silence is given up",
+        arguments: ["", "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n: hello\n"])
+    func silentStream(_ text: String) async throws {
+        let found = try await self.stream(text, then: .wait, idle: .milliseconds(300))
+        #expect(throws: (any Error).self) { try found.result.get() }
+    }
+
+    @Test("A report is sent with its body, and its answer is a status")
+    func posts() async throws {
+        let server = try await RawServer.start("HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}", then: .close)
+        let client = HTTPClientTransport.makeClient()
+        let status = try await HTTPClientTransport(client).post(
+            "\(server.url)/reports", headers: [("Content-Type", "application/json")], body: Array("{}".utf8),
+            timeout: .seconds(10))
+        #expect(status == 202)
+        try await client.shutdown()
+        try await server.channel.close()
+    }
+}
+
+private final class Pieces: Sendable {
+    private let content = Mutex<[UInt8]>([])
+
+    var bytes: [UInt8] { self.content.withLock { $0 } }
+
+    func add(_ piece: [UInt8]) -> Int {
+        self.content.withLock { content in
+            content += piece
+            return content.count
+        }
+    }
 }

@@ -10,7 +10,7 @@ struct LibraryExampleTests {
         let page = here.appending(path: "../../Sources/CHandbook/pages/client-library.md").standardized
         let blocks = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "```swift\n").dropFirst()
         let shown = try #require(
-            blocks.first { $0.contains("import PinledgerClient") }?.components(separatedBy: "```").first)
+            blocks.first { $0.contains("import PinledgerClientNIO") }?.components(separatedBy: "```").first)
         let lines = shown.split(separator: "\n").map(String.init)
         let compiled = Set(source.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
         #expect(lines.count > 15)

@@ -78,50 +78,17 @@ private final class Ping: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) { self.answered.fail(ChannelError.eof) }
 }
 
-/// No services: documents of these tests ship with the app.
-private struct NoServices: DocumentTransport {
-    struct None: Error {}
-    func get(_: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration) throws
-        -> DocumentResponse
-    {
-        throw None()
-    }
-}
-
 @Suite("Pinned connections of SwiftNIO")
 struct PinnedTLSTests {
-    private let signer = Curve25519.Signing.PrivateKey()
+    private let signer = DocumentSigner()
     private let host = "api.example.com"
 
     /// A client that holds a document with these pins for the host.
     private func client(
         _ pins: [Pin], mode: PinMode = .enforce, host: String? = nil, switches: [Document.KillSwitch] = []
     ) async throws -> PinledgerClient {
-        let app = try AppID("com.example.shop")
-        let document = Document(
-            issuer: "pins.example.com", app: app, version: 1, pinsValidUntil: nil, killSwitches: switches, rollout: nil,
-            versionGate: nil,
-            hosts: [
-                .init(
-                    pattern: try HostPattern(host ?? self.host), includesSubdomains: false,
-                    baseline: .init(mode: mode, pins: pins.sorted().map { .init(pin: $0, role: .primary) }),
-                    candidate: nil, rollout: nil)
-            ], fallback: Fallback(), monitoring: Monitoring())
-        let now = SystemClock.now()
-        let x = Base64URL.encode(Array(self.signer.publicKey.rawRepresentation))
-        let kid = Base64URL.encode(sha256(Array(#"{"crv":"Ed25519","kty":"OKP","x":"\#(x)"}"#.utf8)))
-        let header: JSON = ["alg": "EdDSA", "kid": .string(kid), "typ": "pinset+jws"]
-        let payload = document.payload(issuedAt: now, expiresAt: now.adding(seconds: 3600))
-        let input = "\(Base64URL.encode(header.canonicalBytes)).\(Base64URL.encode(payload))"
-        let signature = try self.signer.signature(for: Array(input.utf8))
-        let keys: JSON = ["keys": [["kty": "OKP", "crv": "Ed25519", "x": .string(x), "kid": .string(kid)]]]
-        var configuration = ClientConfiguration(
-            app: app, issuer: "pins.example.com", anchors: try TrustAnchors(jwks: keys.canonicalBytes), services: [])
-        configuration.builtinDocument = Array("\(input).\(Base64URL.encode(Array(signature)))".utf8)
-        let client = PinledgerClient(configuration, store: MemoryDocumentStore(), transport: NoServices())
-        await client.load()
-        try #require(client.policy.document != nil)
-        return client
+        try await self.signer.client(
+            holding: try self.signer.sign(pins, mode: mode, host: host ?? self.host, switches: switches))
     }
 
     /// What became of a handshake; a byte goes back and forth where it was accepted.

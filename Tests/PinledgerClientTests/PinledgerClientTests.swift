@@ -47,7 +47,7 @@ extension String {
 }
 
 /// A store that fails when it is told to.
-final class FailingStore: DocumentStore {
+final class FailingStore: ClientStore {
     struct Failure: Error {}
 
     func read() throws -> [UInt8]? { throw Failure() }
@@ -55,7 +55,7 @@ final class FailingStore: DocumentStore {
 }
 
 /// A store whose first write fails.
-final class FailingOnce: DocumentStore {
+final class FailingOnce: ClientStore {
     struct Failure: Error {}
     private let state = Mutex<(hasFailed: Bool, bytes: [UInt8]?)>((false, nil))
 
@@ -79,7 +79,7 @@ struct PinledgerClientTests {
     private let two = "https://two.example.com"
 
     private func client(
-        _ services: Services, store: any DocumentStore = MemoryDocumentStore(), builtin: [UInt8]? = nil,
+        _ services: Services, store: any ClientStore = MemoryStore(), builtin: [UInt8]? = nil,
         at now: Timestamp = Fixed.now
     ) throws -> PinledgerClient {
         var configuration = ClientConfiguration(
@@ -96,7 +96,7 @@ struct PinledgerClientTests {
 
     @Test("A fetched document holds at once, is stored, and is asked for by its tag the next time")
     func fetches() async throws {
-        let store = MemoryDocumentStore()
+        let store = MemoryStore()
         let services = Services([self.one: .document(try self.signed(7))])
         let client = try self.client(services, store: store)
         #expect(client.policy.document == nil)
@@ -143,7 +143,7 @@ struct PinledgerClientTests {
 
     @Test("A stored document holds after a start, even a stale one and by a clock that is behind")
     func loads() async throws {
-        let store = MemoryDocumentStore(try self.signed(7))
+        let store = MemoryStore(try self.signed(7))
         for now in [Fixed.now, Fixed.now.adding(seconds: 86_400 * 365), Timestamp(seconds: 0)] {
             let client = try self.client(Services([:]), store: store, at: now)
             await client.load()
@@ -162,7 +162,7 @@ struct PinledgerClientTests {
             (try self.signer.sign(try Fixed.document(9, app: "com.example.till")), 7),
         ]
         for (stored, holds) in cases {
-            let client = try self.client(Services([:]), store: MemoryDocumentStore(stored), builtin: builtin)
+            let client = try self.client(Services([:]), store: MemoryStore(stored), builtin: builtin)
             await client.load()
             #expect(client.policy.document?.version == holds)
         }
@@ -172,7 +172,7 @@ struct PinledgerClientTests {
     func loadOutcome() async throws {
         let wrong = try Signer().sign(try Fixed.document(9))
         let other = try self.signer.sign(try Fixed.document(9, app: "com.example.till"))
-        let client = try self.client(Services([:]), store: MemoryDocumentStore(wrong), builtin: other)
+        let client = try self.client(Services([:]), store: MemoryStore(wrong), builtin: other)
         let outcome = await client.load()
         #expect(outcome.builtin == .otherApp && outcome.stored == .unknownKey && outcome.store == nil)
         #expect(await client.load() == outcome)
@@ -184,7 +184,7 @@ struct PinledgerClientTests {
 
     @Test("A refresh looks at the store first, so that an older document cannot take its place")
     func loadsBeforeRefresh() async throws {
-        let store = MemoryDocumentStore(try self.signed(9))
+        let store = MemoryStore(try self.signed(9))
         let client = try self.client(Services([self.one: .document(try self.signed(6))]), store: store)
         await #expect(throws: RefreshFailure.self) { try await client.refresh() }
         #expect(client.policy.document?.version == 9)
@@ -197,10 +197,10 @@ struct PinledgerClientTests {
         let renewed = try self.signed(7, issued: later.seconds - 10)
         for answer in [Services.Answer.status(304), .document(try self.signed(7))] {
             let services = Services([self.one: answer, self.two: .document(renewed)])
-            let client = try self.client(services, store: MemoryDocumentStore(try self.signed(7)), at: later)
+            let client = try self.client(services, store: MemoryStore(try self.signed(7)), at: later)
             #expect(try await client.refresh() == .replaced(version: 7))
             services.set(self.two, answer)
-            let alone = try self.client(services, store: MemoryDocumentStore(try self.signed(7)), at: later)
+            let alone = try self.client(services, store: MemoryStore(try self.signed(7)), at: later)
             let failure = await #expect(throws: RefreshFailure.self) { try await alone.refresh() }
             #expect(failure?.causes.map(\.cause) == [.stale, .stale])
             #expect(await alone.lastFailure == failure)

@@ -169,7 +169,48 @@ public struct Document: Hashable, Sendable {
     }
 
     /// SHA-256 of the canonical ``content``: 32 bytes.
-    public var contentDigest: [UInt8] { sha256(self.content.canonicalBytes) }
+    public var contentDigest: [UInt8] { self.encoded.digest }
+
+    /// The canonical ``content``, member by member: what is signed is written once, although the digest is of most of it.
+    struct Encoded {
+        /// Names with the canonical bytes of their values, in canonical order.
+        private let members: [(name: String, value: [UInt8])]
+        /// SHA-256 of the canonical content.
+        let digest: [UInt8]
+
+        init(_ content: JSON) {
+            let members = (content.objectValue ?? [:]).map { (name: $0.key, value: $0.value.canonicalBytes) }
+                .sorted { JSON.precedes($0.name, $1.name) }
+            self.members = members
+            self.digest = sha256(Self.object(members))
+        }
+
+        /// ``Document/payload(issuedAt:expiresAt:)``.
+        func payload(issuedAt: Timestamp, expiresAt: Timestamp) -> [UInt8] {
+            let more: [(name: String, value: [UInt8])] = [
+                ("content_sha256", JSON.string(Hex.encode(self.digest)).canonicalBytes),
+                ("iat", JSON.integer(issuedAt.seconds).canonicalBytes),
+                ("exp", JSON.integer(expiresAt.seconds).canonicalBytes),
+            ]
+            return Self.object((self.members + more).sorted { JSON.precedes($0.name, $1.name) })
+        }
+
+        private static func object(_ members: [(name: String, value: [UInt8])]) -> [UInt8] {
+            var out: [UInt8] = []
+            out.reserveCapacity(members.reduce(2) { $0 + $1.name.utf8.count + $1.value.count + 4 })
+            out.append(UInt8(ascii: "{"))
+            for (place, member) in members.enumerated() {
+                if place > 0 { out.append(UInt8(ascii: ",")) }
+                JSON.appendQuoted(member.name, to: &out)
+                out.append(UInt8(ascii: ":"))
+                out += member.value
+            }
+            out.append(UInt8(ascii: "}"))
+            return out
+        }
+    }
+
+    var encoded: Encoded { Encoded(self.content) }
 
     /// The bytes to sign: ``content`` with its digest and the freshness fields.
     ///
@@ -178,11 +219,6 @@ public struct Document: Hashable, Sendable {
     ///   - expiresAt: `exp`; after it a client fetches the document again before it connects to a pinned host. Where it
     ///     cannot, it uses the pins it has, until `pins_valid_until`, and reports that they are stale.
     public func payload(issuedAt: Timestamp, expiresAt: Timestamp) -> [UInt8] {
-        let content = self.content
-        guard case .object(var members) = content else { return [] }
-        members["content_sha256"] = .string(Hex.encode(sha256(content.canonicalBytes)))
-        members["iat"] = .integer(issuedAt.seconds)
-        members["exp"] = .integer(expiresAt.seconds)
-        return JSON.object(members).canonicalBytes
+        self.encoded.payload(issuedAt: issuedAt, expiresAt: expiresAt)
     }
 }

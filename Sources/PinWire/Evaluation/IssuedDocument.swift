@@ -33,20 +33,24 @@ public struct IssuedDocument: Hashable, Sendable {
         do { value = try JSON(parsing: payload, limits: JSONLimits(depth: 8, nodes: 1 << 19)) } catch {
             throw Malformed(description: error.description)
         }
-        do { self = try Self.read(JSONField(value)) } catch { throw Malformed(description: error.description) }
+        do {
+            (self.document, self.issuedAt, self.expiresAt) = try Self.read(JSONField(value))
+        } catch { throw Malformed(description: error.description) }
+        let encoded = self.document.encoded
+        self.contentDigest = encoded.digest
         // This also refuses another spelling, another order, and repeated members.
-        guard self.document.payload(issuedAt: self.issuedAt, expiresAt: self.expiresAt) == payload else {
+        guard encoded.payload(issuedAt: self.issuedAt, expiresAt: self.expiresAt) == payload else {
             throw Malformed(description: "the payload is not in canonical form, or `content_sha256` is not its digest")
         }
     }
 
-    private static func read(_ field: JSONField) throws(JSONDefect) -> IssuedDocument {
+    private static func read(_ field: JSONField) throws(JSONDefect) -> (Document, Timestamp, Timestamp) {
         try field.object { (members) throws(JSONDefect) in
             // Compared through the payload's bytes.
             _ = try members.required("content_sha256").string()
             let issued = try members.required("iat").instant()
             let expires = try members.required("exp").instant()
-            return IssuedDocument(try Document(&members), issuedAt: issued, expiresAt: expires)
+            return (try Document(&members), issued, expires)
         }
     }
 }

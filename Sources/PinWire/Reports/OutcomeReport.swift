@@ -95,12 +95,16 @@ public struct ReportBatch: Hashable, Sendable {
 
     public var outcomes: [OutcomeReport]
     public var refusals: [Refusal: Int]
+    /// What the members beside the outcomes say of the sender: its install and the version that it holds. Nil where one of them is
+    /// missing.
+    public var sender: ClientReport?
 
     /// Outcomes that one batch may have.
     public static let limit = 500
 
-    public init(_ outcomes: [OutcomeReport] = [], refusals: [Refusal: Int] = [:]) {
+    public init(_ outcomes: [OutcomeReport] = [], refusals: [Refusal: Int] = [:], sender: ClientReport? = nil) {
         self.outcomes = outcomes
         self.refusals = refusals
+        self.sender = sender
     }
 }

@@ -46,7 +46,7 @@ extension ReportBatch {
         guard isObject else { throw reader.failure("a batch must be an object") }
         try reader.end()
         guard let drafts else { throw reader.failure("a batch must have outcomes") }
-        self.init()
+        self.init(sender: shared.sender)
         self.outcomes.reserveCapacity(drafts.count)
         for (place, draft) in drafts.enumerated() {
             if place.isMultiple(of: 4 * Self.readAtOnce) { pause() }
@@ -170,6 +170,12 @@ private struct ReportDraft {
         }
         if !isArray || isMalformed || pins.count > OutcomeReport.pinLimit { self.isMalformed = true }
         self.servedPins = pins
+    }
+
+    /// The sender, of the members beside the outcomes.
+    var sender: ClientReport? {
+        guard !self.isMalformed, let install = self.install, let version = self.documentVersion else { return nil }
+        return ClientReport(version: version, platform: self.platform, release: self.release, install: install)
     }
 
     /// The outcome, completed with the members of the whole batch.

@@ -26,7 +26,12 @@ public enum Base64URL {
 
     /// The decoded bytes of `text`, or nil unless it is exactly what ``encode(_:)`` writes for them.
     public static func decode(_ text: String) -> [UInt8]? {
-        BaseCodec.decode(Array(text.utf8), alphabet: BaseCodec.urlSafe, padded: false)
+        self.decode(bytes: text.utf8)
+    }
+
+    /// The decoded bytes of a text in ASCII, or nil as ``decode(_:)``.
+    package static func decode(bytes text: some Collection<UInt8>) -> [UInt8]? {
+        BaseCodec.decode(Array(text), alphabet: BaseCodec.urlSafe, padded: false)
     }
 }
 

@@ -49,8 +49,10 @@ public struct DocumentVerifier: Sendable {
         let bytes = document.bytes
         guard bytes.count <= Self.byteLimit else { throw .tooLarge }
         let parts = bytes.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Self.decode(parts[0]), let payload = Self.decode(parts[1]),
-            !parts[0].isEmpty, !parts[1].isEmpty, let signature = Self.decode(parts[2]), signature.count == 64
+        guard parts.count == 3, let header = Base64URL.decode(bytes: parts[0]),
+            let payload = Base64URL.decode(bytes: parts[1]),
+            !parts[0].isEmpty, !parts[1].isEmpty, let signature = Base64URL.decode(bytes: parts[2]),
+            signature.count == 64
         else { throw .malformedToken }
         guard let keyID = Self.keyID(in: header) else { throw .unsupportedHeader }
         guard self.anchors.contains(keyID) else { throw .unknownKey }
@@ -63,10 +65,6 @@ public struct DocumentVerifier: Sendable {
         guard issued.document.app == self.app else { throw .otherApp }
         guard issued.document.issuer == self.issuer else { throw .otherIssuer }
         return VerifiedDocument(issued, keyID: keyID, bytes: bytes)
-    }
-
-    private static func decode(_ part: ArraySlice<UInt8>) -> [UInt8]? {
-        String(ascii: part).flatMap { Base64URL.decode($0) }
     }
 
     /// The `kid` of a header that is the one of a signed pin set, byte for byte: nothing that is not signed yet is parsed.

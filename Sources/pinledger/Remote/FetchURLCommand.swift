@@ -16,7 +16,8 @@ struct FetchURLCommand: AsyncParsableCommand {
             The command does what an app with the library PinledgerClient does: it fetches the app's document, verifies it by the \
             keys that ship with the app, validates the server's chain as the platform does, and then compares pins. The body \
             goes to standard output, the verdict to standard error. With --store it keeps the document, and goes on with it \
-            where no service answers.
+            where no service answers. With --report-key it reports the outcome to the first service, signed, where the \
+            document asks for reports.
 
             Exit codes: 0 answered, 8 not reachable, 10 refused by the chain or by the pins, or the document does not verify.
             """)
@@ -42,6 +43,13 @@ struct FetchURLCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp("Connect to this IP address instead of the name's.", valueName: "address")) var connectTo:
         String?
+    @Option(
+        help: ArgumentHelp(
+            "File with the key that signs reports, as telemetry key create --output json prints it. Default: no report.",
+            valueName: "file"))
+    var reportKey: String?
+    @Flag(help: "Go on until interrupted: follow the app's documents, and fetch again whenever another one holds.")
+    var follow = false
     @Flag(help: "Refuse hosts whose pins have ended, and all hosts while there is no document.") var strict = false
     @OptionGroup var device: DeviceOptions
 
@@ -56,15 +64,47 @@ struct FetchURLCommand: AsyncParsableCommand {
         do {
             let client = PinledgerClient(
                 try self.configuration(), store: self.documentStore, transport: HTTPClientTransport(http))
+            let reporter = try self.reporter(of: client, http)
             try Self.check(await client.load(), client)
             do { _ = try await client.refresh() } catch { try self.goOn(without: error, client) }
             if let failure = await client.storeFailure { Console.error("The document is not stored: \(failure)") }
-            try await self.send(url, host, client)
+            let policies = client.policies
+            try await self.sendAndReport(url, host, client, reporter)
+            if self.follow { try await self.goOn(url, host, client, reporter, policies, http) }
         } catch {
             try? await http.shutdown()
             throw error
         }
         try await http.shutdown()
+    }
+
+    private func sendAndReport(
+        _ url: URLComponents, _ host: String, _ client: PinledgerClient, _ reporter: PinledgerReporter?
+    ) async throws {
+        do {
+            try await self.send(url, host, client, reporter)
+        } catch {
+            await Self.report(reporter)
+            guard self.follow else { throw error }
+            Console.error("\(error)")
+        }
+        await Self.report(reporter)
+    }
+
+    /// Holds the stream of documents open, and fetches again with each.
+    private func goOn(
+        _ url: URLComponents, _ host: String, _ client: PinledgerClient, _ reporter: PinledgerReporter?,
+        _ policies: AsyncStream<PinPolicy>, _ http: HTTPClient
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await client.run() }
+            group.addTask { await client.follow(HTTPClientTransport(http)) }
+            for await policy in policies {
+                Console.error("Document \(policy.document?.version ?? 0) holds.")
+                try await self.sendAndReport(url, host, client, reporter)
+            }
+            group.cancelAll()
+        }
     }
 
     private func configuration() throws -> ClientConfiguration {
@@ -91,8 +131,38 @@ struct FetchURLCommand: AsyncParsableCommand {
         return configuration
     }
 
-    private var documentStore: any DocumentStore {
-        self.store.map { FileDocumentStore(path: $0) } ?? MemoryDocumentStore()
+    /// Nil where nothing is to be reported.
+    private func reporter(of client: PinledgerClient, _ http: HTTPClient) throws -> PinledgerReporter? {
+        guard let file = self.reportKey else { return nil }
+        guard let data = FileManager.default.contents(atPath: file), let json = try? JSON(parsing: Array(data)),
+            let id = json["key_id"]?.stringValue, let secret = json["secret"]?.stringValue,
+            let key = try? ReportKey(id: id, secret: secret)
+        else {
+            throw CommandFailure(
+                "\(file) holds no key for reports", advice: "pinledger telemetry key create --output json prints one.",
+                status: .usage)
+        }
+        var configuration = ReportConfiguration(
+            app: try AppID(self.pinnedBy), install: self.device.installID.flatMap { InstallID($0) } ?? .random(),
+            services: self.service, key: key)
+        configuration.platform = .server
+        configuration.appVersion = self.device.appVersion
+        return PinledgerReporter(
+            configuration, client: client, store: MemoryStore(), transport: HTTPClientTransport(http))
+    }
+
+    private static func report(_ reporter: PinledgerReporter?) async {
+        guard let reporter else { return }
+        switch await reporter.flush() {
+        case .idle: Console.error("Nothing was reported: the document asks for no reports.")
+        case .sent(let outcomes): Console.error("Reported \(outcomes) outcome\(outcomes == 1 ? "" : "s").")
+        case .refused(let status): Console.error("The service refused the report: it answered \(status).")
+        case .postponed: Console.error("No service took the report.")
+        }
+    }
+
+    private var documentStore: any ClientStore {
+        self.store.map { FileStore(path: $0) } ?? MemoryStore()
     }
 
     /// A document that is there and not to be used is no reason to do without one.
@@ -118,11 +188,16 @@ struct FetchURLCommand: AsyncParsableCommand {
         Console.error("The stored document, version \(held.version), goes on: \(failure)")
     }
 
-    private func send(_ url: URLComponents, _ host: String, _ client: PinledgerClient) async throws {
+    private func send(
+        _ url: URLComponents, _ host: String, _ client: PinledgerClient, _ reporter: PinledgerReporter?
+    ) async throws {
         let authorities: PinnedTLS.Authorities
         do {
             authorities = try self.caFile.map { .only(pem: try Self.certificates($0)) } ?? .system
-            let tls = try PinnedTLS(client: client, authorities: authorities, onEvent: Self.show)
+            let tls = try PinnedTLS(client: client, authorities: authorities) { event in
+                Self.show(event)
+                reporter?.record(event)
+            }
             var target = url.percentEncodedPath.isEmpty ? "/" : url.percentEncodedPath
             if let query = url.percentEncodedQuery { target += "?\(query)" }
             let response = try await PinnedHTTPClient(tls).send(

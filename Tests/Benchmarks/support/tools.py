@@ -1,4 +1,4 @@
-"""The tools that are built beside the program: AccessBench, AppendBench, EvaluateBench, LedgerLoad and ProbeBench."""
+"""The tools that are built beside the program: AccessBench, AppendBench, ClientBench, EvaluateBench, LedgerLoad and ProbeBench."""
 
 import json
 import os

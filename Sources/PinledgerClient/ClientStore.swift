@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Where a client keeps its last verified document.
+/// Where a client keeps what has to outlast the process: its last verified document, or the reports that were not sent yet.
 ///
 /// A store need not be trusted: what it returns is verified again. A failing one costs at most what it holds: the client goes on
 /// with what it has in memory, or with what is built into the app.
-public protocol DocumentStore: Sendable {
+public protocol ClientStore: Sendable {
     /// The bytes of the last ``write(_:)`` that succeeded; nil where there are none.
     func read() async throws -> [UInt8]?
 
@@ -13,7 +13,7 @@ public protocol DocumentStore: Sendable {
 }
 
 /// A store in memory: for tests, and for processes that fetch at each start.
-public final class MemoryDocumentStore: DocumentStore {
+public final class MemoryStore: ClientStore {
     private let bytes: Mutex<[UInt8]?>
 
     public init(_ bytes: [UInt8]? = nil) { self.bytes = Mutex(bytes) }

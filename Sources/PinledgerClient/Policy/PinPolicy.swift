@@ -27,11 +27,28 @@ public struct PinPolicy: Sendable {
         self.evaluator = document.map { Evaluator($0.issued) }
     }
 
+    /// A policy of a prepared document alone.
+    package init(evaluator: Evaluator, device: Device) {
+        self.document = nil
+        self.device = device
+        self.builtin = []
+        self.ends = EndPolicies(afterExpiry: .platformTrust, exceptions: [:], withoutDocument: .platformTrust)
+        self.generation = 0
+        self.evaluator = evaluator
+    }
+
     /// What the document says about a host for this device, with each rule's result: for support screens. It carries no id.
     ///
     /// - Returns: Nil where there is no document.
     public func explain(_ host: String, at now: Timestamp) -> DeviceDecision? {
         self.evaluator?.explain(host, for: self.device, at: now)
+    }
+
+    /// What the document says about a host for this device.
+    ///
+    /// - Returns: Nil where there is no document.
+    public func decide(_ host: String, at now: Timestamp) -> DeviceDecision? {
+        self.evaluator?.decide(host, for: self.device, at: now)
     }
 
     /// Judges a connection whose chain the platform has validated for the host's name already.
@@ -140,7 +157,7 @@ public struct ConnectionVerdict: Hashable, Sendable {
     /// The pin that matched: of the certificate nearest to the host's own.
     public let match: Pin?
 
-    init(_ result: Result, _ decision: DeviceDecision?, _ match: Pin? = nil) {
+    package init(_ result: Result, _ decision: DeviceDecision?, _ match: Pin? = nil) {
         self.result = result
         self.decision = decision
         self.match = match

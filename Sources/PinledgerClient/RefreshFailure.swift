@@ -1,29 +1,3 @@
-/// How a client fetches: one request over HTTP. Not pinned: documents are protected by their signature.
-///
-/// An implementation follows no redirects, keeps no cookies, and reads no more of a body than it is asked for.
-public protocol DocumentTransport: Sendable {
-    /// Sends a GET request.
-    ///
-    /// - Parameters:
-    ///   - limit: The most bytes of a decoded body that are of use. A longer one is an error, and is not read to its end.
-    ///   - timeout: The time for the whole exchange.
-    /// - Throws: Any error where there is no complete answer in time.
-    func get(
-        _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-    ) async throws -> DocumentResponse
-}
-
-/// The answer to a fetch.
-public struct DocumentResponse: Hashable, Sendable {
-    public var status: Int
-    public var body: [UInt8]
-
-    public init(status: Int, body: [UInt8]) {
-        self.status = status
-        self.body = body
-    }
-}
-
 /// Why no service had a document that the app may use.
 public struct RefreshFailure: Error, Hashable, Sendable, CustomStringConvertible {
     public enum Cause: Hashable, Sendable {

@@ -13,7 +13,7 @@ internal import Dispatch
 /// Nothing guards the file besides the document's own signature, which is verified whenever it is read. Give each process a file of its
 /// own: of two on one file, the last one that writes wins, and may write an older document than the other one has. A symbolic link is
 /// replaced by the file.
-public struct FileDocumentStore: DocumentStore {
+public struct FileStore: ClientStore {
     /// Why the file cannot be read or written.
     public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
         public let description: String
@@ -66,6 +66,7 @@ public struct FileDocumentStore: DocumentStore {
     }
 
     private func writeNow(_ bytes: [UInt8]) throws(Failure) {
+        self.removeLeftDrafts()
         let draft = "\(self.path).\(getpid()).\(UInt32.random(in: .min ... .max)).new"
         let file = unsafe open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw self.failure("written") }
@@ -95,6 +96,24 @@ public struct FileDocumentStore: DocumentStore {
         guard directory >= 0 else { return }
         fsync(directory)
         close(directory)
+    }
+
+    /// Removes the drafts of processes that died in the middle of a write.
+    private func removeLeftDrafts() {
+        guard let stream = unsafe opendir(self.directory) else { return }
+        defer { unsafe closedir(stream) }
+        let beginning = "\(self.path.split(separator: "/").last ?? "")."
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+                unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+            }
+            let parts = name.dropFirst(beginning.count).split(separator: ".", omittingEmptySubsequences: false)
+            guard name.hasPrefix(beginning), parts.count == 3, parts[2] == "new", let process = Int32(parts[0]),
+                process > 0,
+                UInt32(parts[1]) != nil, kill(process, 0) != 0, errno == ESRCH
+            else { continue }
+            unsafe unlink("\(self.directory)/\(name)")
+        }
     }
 
     private var directory: String {

@@ -1,0 +1,74 @@
+#if canImport(Security)
+    internal import Dispatch
+    internal import Foundation
+    internal import Security
+
+    /// A store in the Keychain of Apple's systems: a generic password that this device alone reads, from its first unlock on.
+    ///
+    /// It outlasts the deletion of the app, and is not part of a backup that is restored on another device. An item is replaced as a whole.
+    public struct KeychainStore: ClientStore {
+        /// Why the Keychain could not be read or written: a status of Security.
+        public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
+            public let status: Int32
+
+            public var description: String {
+                let words = unsafe SecCopyErrorMessageString(self.status, nil) as String?
+                return "the Keychain: \(words ?? "status \(self.status)")"
+            }
+        }
+
+        private let service: String
+        private let account: String
+
+        /// - Parameters:
+        ///   - service: What the item is for, such as the app's bundle id with `.pins`.
+        ///   - account: One of several items: documents and reports need one each.
+        public init(service: String, account: String) {
+            self.service = service
+            self.account = account
+        }
+
+        /// - Throws: ``Failure``. An item that does not exist is no failure.
+        public func read() async throws -> [UInt8]? {
+            try await Self.onThread { try self.readNow() }
+        }
+
+        /// - Throws: ``Failure``; the item is then what it was.
+        public func write(_ bytes: [UInt8]) async throws {
+            try await Self.onThread { try self.writeNow(bytes) }
+        }
+
+        /// Calls to the Keychain block: not on the threads of Swift's tasks.
+        private static func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
+            try await withCheckedThrowingContinuation { continuation in
+                DispatchQueue.global(qos: .utility).async { continuation.resume(with: Result { try body() }) }
+            }
+        }
+
+        private var query: [CFString: Any] {
+            [kSecClass: kSecClassGenericPassword, kSecAttrService: self.service, kSecAttrAccount: self.account]
+        }
+
+        private func readNow() throws -> [UInt8]? {
+            var query = self.query
+            query[kSecReturnData] = true
+            var item: CFTypeRef?
+            let status = unsafe SecItemCopyMatching(query as CFDictionary, &item)
+            guard status != errSecItemNotFound else { return nil }
+            guard status == errSecSuccess, let data = item as? Data else { throw Failure(status: status) }
+            return [UInt8](data)
+        }
+
+        private func writeNow(_ bytes: [UInt8]) throws {
+            let value: [CFString: Any] = [
+                kSecValueData: Data(bytes), kSecAttrAccessible: kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly,
+            ]
+            var status = SecItemUpdate(self.query as CFDictionary, value as CFDictionary)
+            if status == errSecItemNotFound {
+                let new = self.query.merging(value) { $1 }
+                status = unsafe SecItemAdd(new as CFDictionary, nil)
+            }
+            guard status == errSecSuccess else { throw Failure(status: status) }
+        }
+    }
+#endif

@@ -1,0 +1,134 @@
+// FoundationNetworking of Linux has no streams of bytes; there, HTTPClientTransport of PinledgerClientNIO does the same.
+#if canImport(Security)
+    public import Foundation
+
+    #if canImport(FoundationNetworking)
+        public import FoundationNetworking
+    #endif
+
+    /// Fetches documents, holds streams of them open, and sends reports with URLSession, over connections that are not pinned.
+    public final class URLSessionTransport: NSObject, DocumentTransport, ReportTransport, StreamTransport,
+        URLSessionTaskDelegate
+    {
+        /// Why there is no complete answer.
+        public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
+            case address(String)
+            case tooLong(limit: Int)
+            case timedOut(Duration)
+            case noHTTP
+
+            public var description: String {
+                switch self {
+                case .address(let text): "\(text) is no address"
+                case .tooLong(let limit): "it answered with more than \(limit) bytes"
+                case .timedOut(let time): "it took longer than \(time)"
+                case .noHTTP: "it did not answer by HTTP"
+                }
+            }
+        }
+
+        private let session: URLSession
+
+        /// - Parameter session: One that keeps no cookies and caches nothing; ``makeSession()`` makes one.
+        public init(_ session: URLSession = URLSessionTransport.makeSession()) { self.session = session }
+
+        /// A session for documents and reports alone.
+        public static func makeSession() -> URLSession {
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpShouldSetCookies = false
+            configuration.httpCookieStorage = nil
+            configuration.urlCache = nil
+            configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+            return URLSession(configuration: configuration)
+        }
+
+        /// No redirect is followed: its answer is the answer.
+        public func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) { completionHandler(nil) }
+
+        public func get(
+            _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
+        ) async throws -> DocumentResponse {
+            let request = try Self.request(url, headers, timeout)
+            return try await Self.within(timeout) {
+                let (bytes, response) = try await self.session.bytes(for: request, delegate: self)
+                guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
+                var body: [UInt8] = []
+                for try await byte in bytes {
+                    body.append(byte)
+                    guard body.count <= limit else { throw Failure.tooLong(limit: limit) }
+                }
+                return DocumentResponse(status: response.statusCode, body: body)
+            }
+        }
+
+        public func post(
+            _ url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration
+        ) async throws -> Int {
+            var request = try Self.request(url, headers, timeout)
+            request.httpMethod = "POST"
+            request.httpBody = Data(body)
+            let sent = request
+            return try await Self.within(timeout) {
+                // The answer's body is not read: the task ends with its head.
+                let (bytes, response) = try await self.session.bytes(for: sent, delegate: self)
+                bytes.task.cancel()
+                guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
+                return response.statusCode
+            }
+        }
+
+        public func stream(
+            _ url: String, headers: [(name: String, value: String)], idle: Duration,
+            take: @escaping @Sendable ([UInt8]) async throws -> Void
+        ) async throws -> Int {
+            // `timeoutInterval` is the longest time without a byte.
+            let request = try Self.request(url, headers, idle)
+            let (bytes, response) = try await self.session.bytes(for: request, delegate: self)
+            guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
+            guard response.statusCode == 200 else {
+                bytes.task.cancel()
+                return response.statusCode
+            }
+            var piece: [UInt8] = []
+            for try await byte in bytes {
+                piece.append(byte)
+                // Lines are what a stream is read by.
+                guard byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") || piece.count >= 16_384 else {
+                    continue
+                }
+                try await take(piece)
+                piece.removeAll(keepingCapacity: true)
+            }
+            if !piece.isEmpty { try await take(piece) }
+            return 200
+        }
+
+        private static func request(
+            _ url: String, _ headers: [(name: String, value: String)], _ timeout: Duration
+        ) throws(Failure) -> URLRequest {
+            guard let address = URL(string: url) else { throw .address(url) }
+            var request = URLRequest(url: address, timeoutInterval: Double(timeout.components.seconds) + 1)
+            for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+            return request
+        }
+
+        /// `timeoutInterval` begins again with each byte: a slow answer needs a time of its own.
+        private static func within<R: Sendable>(
+            _ timeout: Duration, _ body: @escaping @Sendable () async throws -> R
+        ) async throws -> R {
+            try await withThrowingTaskGroup(of: R.self) { group in
+                group.addTask { try await body() }
+                group.addTask {
+                    try await Task.sleep(for: timeout)
+                    throw Failure.timedOut(timeout)
+                }
+                defer { group.cancelAll() }
+                guard let result = try await group.next() else { throw CancellationError() }
+                return result
+            }
+        }
+    }
+#endif

@@ -1,0 +1,15 @@
+import Foundation
+import PinWire
+import PinledgerClient
+
+struct Pins {
+    let configuration: ClientConfiguration
+
+    init(keysThatShipWithTheApp: [UInt8], installID: InstallID, appVersion: String) throws {
+        var configuration = ClientConfiguration(
+            app: try AppID("com.example.shop"), issuer: "pinledger",
+            anchors: try TrustAnchors(jwks: keysThatShipWithTheApp), services: ["https://pins.example.com"])
+        configuration.device = Device(ids: [.installID: installID.text], appVersion: appVersion)
+        self.configuration = configuration
+    }
+}

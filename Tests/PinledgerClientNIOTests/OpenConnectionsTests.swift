@@ -1,0 +1,78 @@
+import NIOCore
+import NIOPosix
+import PinWire
+import PinledgerClient
+import PinledgerClientNIO
+import Synchronization
+import Testing
+import X509
+
+@Suite("Connections that are open when another document holds", .timeLimit(.minutes(2)))
+struct OpenConnectionsTests {
+    private let signer = DocumentSigner()
+
+    /// A connection that was let through, and stays open.
+    private func open(_ tls: PinnedTLS, to server: TLSServer) async throws -> any Channel {
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        let answered = loop.makePromise(of: Void.self)
+        let channel = try await ClientBootstrap(group: loop)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    try tls.addHandlers(to: pipeline, for: "api.example.com")
+                    try pipeline.addHandler(Greeting(answered))
+                }
+            }
+            .connect(host: "127.0.0.1", port: server.port).get()
+        try await answered.futureResult.get()
+        return channel
+    }
+
+    @Test("A new document that refuses an open connection closes it when the app asks for that, and no other")
+    func closes() async throws {
+        let authority = try Authority("An authority")
+        let (old, new) = (
+            try authority.issue([.dnsName("api.example.com")]), try authority.issue([.dnsName("api.example.com")])
+        )
+        let service = NextDocument()
+        let client = try await self.signer.client(
+            holding: try self.signer.sign([old.pin, new.pin]), transport: service)
+        let tls = try PinnedTLS(client: client, authorities: .only(pem: [try authority.pem]))
+        let server = try await TLSServer.start(old)
+        let first = try await self.open(tls, to: server)
+        server.present(new)
+        let second = try await self.open(tls, to: server)
+        #expect(tls.closeRefused() == 0)
+        service.set(try self.signer.sign([new.pin], version: 2))
+        var policies = client.policies.makeAsyncIterator()
+        try await client.refresh()
+        #expect(await policies.next()?.document?.version == 2)
+        #expect(first.isActive && second.isActive)
+        #expect(tls.closeRefused() == 1)
+        try await first.closeFuture.get()
+        #expect(second.isActive)
+        try await second.close()
+        #expect(tls.closeRefused() == 0)
+        try await server.stop()
+    }
+}
+
+/// Sends a byte, says when it came back, and leaves the connection open.
+private final class Greeting: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+    private let answered: EventLoopPromise<Void>
+
+    init(_ answered: EventLoopPromise<Void>) { self.answered = answered }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: [1])), promise: nil)
+        context.fireChannelActive()
+    }
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) { self.answered.succeed() }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.answered.fail(error)
+        context.close(promise: nil)
+    }
+    func channelInactive(context: ChannelHandlerContext) { self.answered.fail(ChannelError.eof) }
+}
