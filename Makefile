@@ -3,7 +3,7 @@
 # make check  what CI runs: format, tests, contract
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run package torture bench simulate fuzz test check build format lint clean packages
+.PHONY: help run package torture bench conformance simulate fuzz test check build format lint clean packages
 
 # One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
 # errors.
@@ -48,6 +48,14 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 	swift build -c release --scratch-path .build-release --product EvaluateBench
 	swift build -c release --scratch-path .build-release --product ClientBench
 	PINLEDGER_BIN=$(CURDIR)/.build-release/release/pinledger Tests/Benchmarks/run
+
+# The clients of the kit and the server's own documents against the library; the vectors are written again.
+CONFORMANCE := .build/debug/ConformanceGenerator
+
+conformance: build ## Writes the conformance vectors, and compares the kit's clients with the library on 120,000 random cases
+	swift build $(SWIFT_FLAGS) --product ConformanceGenerator
+	$(CONFORMANCE) vectors Tests/Conformance/vectors
+	PINLEDGER_CONFORMANCE=20000,100000 Tests/EndToEnd/run Tests/EndToEnd/test_conformance_kit.py -q -s
 
 simulate: packages ## Plays installs to the detectors, beside the figures that are published of them
 	swift build -c release --scratch-path .build-release --product DetectorSimulation

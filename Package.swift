@@ -325,6 +325,14 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/Append"
         ),
+        // Makes the conformance kit's vectors, and answers them with the client library.
+        .executableTarget(
+            name: "ConformanceGenerator",
+            dependencies: [
+                "PinWire", "PinledgerClient", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/Conformance/Generator"
+        ),
         .executableTarget(
             name: "DetectorSimulation", dependencies: ["Pinning", "SeededRandom"], path: "Tests/Simulation"),
         .executableTarget(

@@ -1,0 +1,65 @@
+package com.pinledger.client;
+
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** The keys that an app trusts to sign its documents: a JWK Set of Ed25519 keys that ships with the app. */
+public final class TrustAnchors {
+    private static final int DEPTH_LIMIT = 16;
+    private static final int KEY_BYTES = 32;
+
+    private final Map<String, byte[]> keys = new HashMap<>();
+
+    private TrustAnchors() {}
+
+    /** Reads a JWK Set in JSON. */
+    public static TrustAnchors parse(byte[] keySet) throws MalformedException {
+        return of(Json.parse(keySet, DEPTH_LIMIT));
+    }
+
+    /** Takes the keys of a JWK Set; one that is of another kind, or has another name than its own, makes the set unusable. */
+    static TrustAnchors of(Object keySet) throws MalformedException {
+        Object list = keySet instanceof Map ? ((Map<?, ?>) keySet).get("keys") : null;
+        if (!(list instanceof List)) {
+            throw new MalformedException("no JWK Set");
+        }
+        TrustAnchors anchors = new TrustAnchors();
+        for (Object key : (List<?>) list) {
+            anchors.add(key);
+        }
+        return anchors;
+    }
+
+    /** The 32 bytes of the key with this id, or null if it is no anchor. */
+    byte[] find(String keyId) {
+        return keys.get(keyId);
+    }
+
+    private void add(Object value) throws MalformedException {
+        if (!(value instanceof Map)) {
+            throw new MalformedException("no JWK");
+        }
+        Map<?, ?> key = (Map<?, ?>) value;
+        if (!"OKP".equals(key.get("kty")) || !"Ed25519".equals(key.get("crv")) || !(key.get("x") instanceof String)) {
+            throw new MalformedException("no Ed25519 key");
+        }
+        String x = (String) key.get("x");
+        byte[] bytes = Base64Text.decodeUrl(x);
+        if (bytes.length != KEY_BYTES) {
+            throw new MalformedException("no key of 32 bytes");
+        }
+        String thumbprint = thumbprint(x);
+        if (!thumbprint.equals(key.get("kid"))) {
+            throw new MalformedException("a kid that is not the key's thumbprint, " + thumbprint);
+        }
+        keys.put(thumbprint, bytes);
+    }
+
+    /** RFC 7638 section 3, for an Ed25519 key (RFC 8037 appendix A.3). */
+    private static String thumbprint(String x) {
+        String canonical = "{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\"" + x + "\"}";
+        return Base64Text.encodeUrl(Hashes.sha256(canonical.getBytes(StandardCharsets.US_ASCII)));
+    }
+}

@@ -1,0 +1,34 @@
+package com.pinledger.client;
+
+/** What becomes of a connection. */
+public enum Verdict {
+    /** A certificate of the validated chain has one of the pins. */
+    MATCHED("matched"),
+    /** None has one of them, and the connection goes on. */
+    MISMATCHED("mismatched"),
+    /** None has one of them, and the connection has to end. */
+    REFUSED("refused"),
+    /** No pins were compared. */
+    UNPINNED("unpinned"),
+    /** The platform refused the chain, so that there is none to compare. */
+    INVALID_CHAIN("invalid_chain");
+
+    private final String code;
+
+    Verdict(String code) {
+        this.code = code;
+    }
+
+    public String code() {
+        return code;
+    }
+
+    static Verdict of(String code) throws MalformedException {
+        for (Verdict verdict : values()) {
+            if (verdict.code.equals(code)) {
+                return verdict;
+            }
+        }
+        throw new MalformedException("an unknown verdict");
+    }
+}

@@ -1,0 +1,100 @@
+"""The conformance kit: its vectors are what the library computes, and the clients in Python and Java answer as the library does.
+
+`make conformance` compares many more random cases than these tests do.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+KIT = Path(__file__).parents[1] / "Conformance"
+GENERATOR = KIT.parents[1] / ".build/debug/ConformanceGenerator"
+PYTHON = [sys.executable, str(KIT / "python/runner.py")]
+FILES = sorted(path.name for path in (KIT / "vectors").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory) -> list[str]:
+    """The command of the client in Java, compiled without OkHttp."""
+    classes = tmp_path_factory.mktemp("classes")
+    sources = [str(path) for path in (KIT / "java/src").rglob("*.java") if "import okhttp3." not in path.read_text()]
+    subprocess.run(["javac", "--release", "11", "-Xlint:all", "-Werror", "-d", str(classes), *sources], check=True, timeout=300)
+    return ["java", "-XX:+UseSerialGC", "-cp", str(classes), "com.pinledger.client.Runner"]
+
+
+def answers(command: list[str], cases: list[dict]) -> list[dict]:
+    lines = "".join(json.dumps(case) + "\n" for case in cases)
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True, timeout=300)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_vectors_are_what_the_library_computes(tmp_path):
+    subprocess.run([GENERATOR, "vectors", tmp_path], check=True, timeout=300)
+    assert sorted(path.name for path in tmp_path.iterdir()) == FILES and len(FILES) == 4
+    for name in FILES:
+        assert (tmp_path / name).read_bytes() == (KIT / "vectors" / name).read_bytes(), f"{name}: run make conformance"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_vectors_fit_their_schema(name):
+    schema = json.loads((KIT / "vectors.schema.json").read_text())
+    Draft202012Validator.check_schema(schema)
+    vectors = json.loads((KIT / "vectors" / name).read_text())
+    Draft202012Validator(schema).validate(vectors)
+    assert len({case["name"] for case in vectors["cases"]}) == len(vectors["cases"]) > 20
+    broken = {**vectors, "cases": [{**vectors["cases"][0], "surprise": 1}]}
+    assert not Draft202012Validator(schema).is_valid(broken)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("language", ["python", "java"])
+def test_each_client_answers_the_vectors(name, language, java):
+    cases = json.loads((KIT / "vectors" / name).read_text())["cases"]
+    told = answers(PYTHON if language == "python" else java, [{k: v for k, v in case.items() if k != "expected"} for case in cases])
+    wrong = [(case["name"], case["expected"], answer) for case, answer in zip(cases, told, strict=True) if case["expected"] != answer]
+    assert wrong == []
+
+
+def test_the_vectors_come_to_every_reason():
+    said = {}
+    for name in ("verify", "decide"):
+        for case in json.loads((KIT / f"vectors/{name}.json").read_text())["cases"]:
+            for answer in case["expected"].get("decisions", [case["expected"]]):
+                said.setdefault(name, set()).add(answer.get("reason"))
+    page = (KIT.parents[1] / "Sources/CHandbook/pages/client-integration.md").read_text()
+    rules = {
+        "too_large", "malformed_token", "unsupported_header", "unknown_key", "wrong_signature", "malformed_payload", "other_app",
+        "other_issuer", "older_version", "contradiction", "issued_earlier", "issued_ahead",
+    }  # fmt: skip
+    assert all(f"`{rule}`" in page for rule in rules)
+    # A document of 2 MiB has no place in a file of vectors.
+    assert said["verify"] == (rules - {"too_large"}) | {None}
+    assert len(said["decide"]) == 21, said["decide"]
+
+
+@pytest.mark.parametrize("language", ["python", "java"])
+def test_each_client_refuses_a_document_that_is_too_large_before_it_looks_at_it(language, java):
+    case = json.loads((KIT / "vectors/verify.json").read_text())["cases"][0]
+    command = PYTHON if language == "python" else java
+    for size, reason in [(2_097_152, "malformed_token"), (2_097_153, "too_large")]:
+        # base64 of that many letters A.
+        text = "QUFB" * (size // 3) + {0: "", 1: "QQ==", 2: "QUE="}[size % 3]
+        asked = {**case, "document": text}
+        del asked["expected"]
+        assert answers(command, [asked]) == [{"verdict": "refused", "reason": reason}]
+
+
+def test_server_library_python_and_java_agree_on_random_documents_and_devices(java):
+    verify, decide = os.environ.get("PINLEDGER_CONFORMANCE", "2000,20000").split(",")
+    done = subprocess.run(
+        [KIT / "agree", "--generator", GENERATOR, "--verify", verify, "--decide", decide, "--seed", "20", "python=" + " ".join(PYTHON),
+         "java=" + " ".join(java), f"server={GENERATOR} answer server"],
+        capture_output=True, text=True, timeout=1800,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stdout)
