@@ -31,6 +31,13 @@ public actor PinledgerClient {
         var policy: PinPolicy
         var watchers: [UInt64: AsyncStream<PinPolicy>.Continuation] = [:]
         var nextWatcher: UInt64 = 0
+        /// Whether pins have refused a connection since the last fetch: the server may have a key that a newer document knows.
+        var hasRefused = false
+
+        mutating func hold(_ policy: PinPolicy) {
+            self.policy = policy
+            for watcher in self.watchers.values { watcher.yield(policy) }
+        }
     }
 
     /// The fetch that is under way; all who ask meanwhile get its result. It ends by itself: each service has its time.
@@ -39,6 +46,8 @@ public actor PinledgerClient {
     public private(set) var storeFailure: String?
     /// Why the last refresh, or the stream, had no document; nil where it had one, or there was none.
     public internal(set) var lastFailure: RefreshFailure?
+    /// When a connection has last waited for a fetch.
+    private var prepared: ContinuousClock.Instant?
     /// The write that is under way: the next one comes after it.
     private var writing: Task<Void, Never>?
     /// The look at the store, which happens once, before anything is fetched: without what is stored, an older document could take its
@@ -146,13 +155,13 @@ public actor PinledgerClient {
         let held = self.policy.document
         let verified = try self.verifier.verify(document, replacing: held, at: now)
         guard verified != held else { return .unchanged }
-        self.current.withLock { current in
-            current.policy = PinPolicy(
-                document: verified, device: self.configuration.device, builtin: self.configuration.builtinPins,
-                ends: self.configuration.ends, generation: current.policy.generation + 1)
-            for watcher in current.watchers.values { watcher.yield(current.policy) }
-        }
+        self.current.withLock { $0.hold($0.policy.replacing(verified)) }
         return .replaced(version: verified.version)
+    }
+
+    /// States what is known of the device from now on, such as when a user signs in.
+    public nonisolated func setDevice(_ device: Device) {
+        self.current.withLock { $0.hold($0.policy.replacing(device)) }
     }
 
     // MARK: Fetching
@@ -172,10 +181,42 @@ public actor PinledgerClient {
         return try await task.value
     }
 
+    /// Fetches where that is due before a connection to a host: there is no document yet, the held one is stale and covers the host, or
+    /// pins have refused a connection since the last fetch.
+    ///
+    /// At most every 10 seconds, and for at most `limit`: after that the connection goes on by the present policy, and the fetch
+    /// beside it.
+    public func prepare(for host: String, atMost limit: Duration = .seconds(3)) async {
+        await self.load()
+        let (policy, hasRefused) = self.current.withLock { ($0.policy, $0.hasRefused) }
+        let now = self.clock()
+        let isStale = policy.document?.isStale(at: now) ?? true
+        guard hasRefused || isStale && policy.decide(host, at: now)?.reason != .hostUnknown,
+            self.prepared.map({ $0.duration(to: .now) >= .seconds(10) }) ?? true
+        else { return }
+        self.prepared = .now
+        await withCheckedContinuation { continuation in
+            let first = First(continuation)
+            // Both end by themselves: the fetch within its services' times, and the pause.
+            Task {
+                _ = try? await self.refresh()
+                first.resume()
+            }
+            Task {
+                try? await Task.sleep(for: limit)
+                first.resume()
+            }
+        }
+    }
+
+    /// Notes that pins have refused a connection: the next ``prepare(for:atMost:)`` fetches.
+    package nonisolated func noteRefusal() { self.current.withLock { $0.hasRefused = true } }
+
     private func fetch() async throws -> Refresh {
         await self.load()
         do {
             let refresh = try await self.askAll()
+            self.current.withLock { $0.hasRefused = false }
             self.lastFailure = nil
             return refresh
         } catch {
@@ -285,5 +326,20 @@ extension ClientConfiguration {
     var ends: EndPolicies {
         EndPolicies(
             afterExpiry: self.afterExpiry, exceptions: self.afterExpiryByHost, withoutDocument: self.withoutDocument)
+    }
+}
+
+/// A continuation that the first of several resumes.
+private final class First: Sendable {
+    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
+
+    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = Mutex(continuation) }
+
+    func resume() {
+        let continuation = self.continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        continuation?.resume()
     }
 }

@@ -5,8 +5,8 @@ import PinledgerClient
 
 /// Sends HTTP/1.1 requests over pinned connections, one connection for each request.
 ///
-/// AsyncHTTPClient has no place where a validated chain can be judged; this is the small client for services that need it. No redirect is
-/// followed, and nothing is decompressed. With a connection of its own, no request goes over one that an earlier policy let through.
+/// AsyncHTTPClient has no place where a validated chain can be judged; this is the small client for services that need it. A document is
+/// fetched first where that is due. No redirect is followed, and nothing is decompressed. With a connection of its own, no request goes over one that an earlier policy let through.
 public struct PinnedHTTPClient: Sendable {
     public struct Response: Hashable, Sendable {
         public var status: Int
@@ -46,8 +46,10 @@ public struct PinnedHTTPClient: Sendable {
     private let tls: PinnedTLS
     private let group: any EventLoopGroup
 
-    public init(_ tls: PinnedTLS) {
-        self.tls = tls
+    /// - Throws: An error of swift-nio-ssl.
+    public init(_ tls: PinnedTLS) throws {
+        // It speaks nothing else.
+        self.tls = try tls.offering(["http/1.1"])
         self.group = MultiThreadedEventLoopGroup.singleton
     }
 
@@ -71,6 +73,7 @@ public struct PinnedHTTPClient: Sendable {
         if let header = headers.first(where: { own.contains($0.name.lowercased()) }) {
             throw Failure.broken("the header field \(header.name) is the client's own")
         }
+        await self.tls.prepare(for: host)
         let loop = self.group.next()
         let answer = loop.makePromise(of: Response.self)
         let (tls, attempt) = (self.tls, PinnedTLS.Attempt())

@@ -83,7 +83,7 @@ public struct PinnedTLS: Sendable {
     public static let chainLimit = 12
 
     private let client: PinledgerClient
-    private let context: NIOSSLContext
+    private var context: NIOSSLContext
     private let roots: CertificateStore
     private let clock: @Sendable () -> Timestamp
     private let onEvent: @Sendable (Event) -> Void
@@ -98,10 +98,7 @@ public struct PinnedTLS: Sendable {
         onEvent: @escaping @Sendable (Event) -> Void = { _ in },
         clock: @escaping @Sendable () -> Timestamp = SystemClock.now
     ) throws {
-        var configuration = TLSConfiguration.makeClientConfiguration()
-        configuration.applicationProtocols = applicationProtocols
-        configuration.minimumTLSVersion = .tlsv12
-        self.context = try NIOSSLContext(configuration: configuration)
+        self.context = try Self.context(offering: applicationProtocols)
         self.client = client
         self.roots =
             switch authorities {
@@ -110,6 +107,23 @@ public struct PinnedTLS: Sendable {
             }
         self.clock = clock
         self.onEvent = onEvent
+    }
+
+    /// The same for connections that offer other protocols by ALPN, such as `["http/1.1"]`.
+    public func offering(_ applicationProtocols: [String]) throws -> PinnedTLS {
+        var other = self
+        other.context = try Self.context(offering: applicationProtocols)
+        return other
+    }
+
+    /// Fetches a document where that is due before a connection: see ``PinledgerClient/PinledgerClient/prepare(for:atMost:)``.
+    func prepare(for host: String) async { await self.client.prepare(for: host) }
+
+    private static func context(offering applicationProtocols: [String]) throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.applicationProtocols = applicationProtocols
+        configuration.minimumTLSVersion = .tlsv12
+        return try NIOSSLContext(configuration: configuration)
     }
 
     /// Makes a channel's connection pinned: adds the TLS handler, and what ``closeRefused()`` knows it by. To be called before other
@@ -165,6 +179,7 @@ public struct PinnedTLS: Sendable {
         case .invalid(let reason): return Event(host: host, outcome: .invalidChain(reason), policy: policy, chain: [])
         case .valid(let chain):
             let verdict = policy.judge(chain, of: host, at: self.clock())
+            if verdict.result == .refused { self.client.noteRefusal() }
             return Event(host: host, outcome: .judged(verdict), policy: policy, chain: chain)
         }
     }

@@ -97,9 +97,9 @@
             self.seen.withLock { seen in
                 if seen.count < Self.seenLimit || seen[host] != nil { seen[host] = pins }
             }
-            return Event(
-                host: host, outcome: .judged(policy.judge(pins, of: host, at: self.clock())), policy: policy,
-                chain: pins)
+            let verdict = policy.judge(pins, of: host, at: self.clock())
+            if verdict.result == .refused { self.client.noteRefusal() }
+            return Event(host: host, outcome: .judged(verdict), policy: policy, chain: pins)
         }
 
         /// Judges the hosts' last chains again, by the policy that holds now, and cancels the tasks of those that it refuses.

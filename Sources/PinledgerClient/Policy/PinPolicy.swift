@@ -6,7 +6,7 @@ public import PinWire
 public struct PinPolicy: Sendable {
     /// The document that holds; nil where there is none.
     public let document: VerifiedDocument?
-    /// Counts up whenever another document holds, also the same one signed again. Sessions that could be resumed (TLS tickets) belong to
+    /// Counts up whenever another document holds, also the same one signed again, or another device is stated. Sessions that could be resumed (TLS tickets) belong to
     /// one generation: a stack drops those of another one, because resumption shows no certificates. What a document says by itself of
     /// time, the end of a kill switch or of its pins, does not count up.
     public let generation: UInt64
@@ -25,6 +25,20 @@ public struct PinPolicy: Sendable {
         self.ends = ends
         self.generation = generation
         self.evaluator = document.map { Evaluator($0.issued) }
+    }
+
+    /// The policy after this one, with another document.
+    func replacing(_ document: VerifiedDocument) -> PinPolicy {
+        PinPolicy(
+            document: document, device: self.device, builtin: self.builtin, ends: self.ends,
+            generation: self.generation + 1)
+    }
+
+    /// The policy after this one, for what is known of the device now.
+    func replacing(_ device: Device) -> PinPolicy {
+        PinPolicy(
+            document: self.document, device: device, builtin: self.builtin, ends: self.ends,
+            generation: self.generation + 1)
     }
 
     /// A policy of a prepared document alone.

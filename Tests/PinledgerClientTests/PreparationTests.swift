@@ -1,0 +1,89 @@
+import PinWire
+import Synchronization
+import Testing
+
+@testable import PinledgerClient
+
+@Suite("A client before a connection", .timeLimit(.minutes(2)))
+struct PreparationTests {
+    private let signer = Signer()
+    private let service = "https://one.example.com"
+    private let stale = Fixed.now.adding(seconds: 86_400)
+
+    private func client(
+        _ services: Services, holding document: [UInt8]? = nil, at now: Timestamp = Fixed.now
+    ) async throws -> PinledgerClient {
+        let client = PinledgerClient(
+            ClientConfiguration(
+                app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+                services: [self.service]),
+            store: MemoryStore(document), transport: services, clock: { now })
+        await client.load()
+        return client
+    }
+
+    private func signed(_ version: Int64) throws -> [UInt8] { try self.signer.sign(try Fixed.document(version)) }
+
+    private func requests(_ services: Services) -> Int { services.requests.withLock { $0.count } }
+
+    @Test("A client without a document fetches one first, and not again at once where there is none")
+    func withoutDocument() async throws {
+        let services = Services([self.service: .document(try self.signed(7))])
+        let client = try await self.client(services)
+        await client.prepare(for: "api.example.com")
+        #expect(client.policy.document?.version == 7)
+        let silent = Services([self.service: .silence])
+        let other = try await self.client(silent)
+        for _ in 0..<5 { await other.prepare(for: "api.example.com") }
+        #expect(self.requests(silent) == 1)
+    }
+
+    @Test("A fresh document is not fetched again, and a stale one only for hosts that it covers")
+    func staleness() async throws {
+        let fresh = Services([self.service: .document(try self.signed(8))])
+        await (try await self.client(fresh, holding: try self.signed(7))).prepare(for: "api.example.com")
+        #expect(self.requests(fresh) == 0)
+        let services = Services([
+            self.service: .document(try self.signer.sign(try Fixed.document(8), issued: self.stale.seconds))
+        ])
+        let client = try await self.client(services, holding: try self.signed(7), at: self.stale)
+        await client.prepare(for: "elsewhere.example.net")
+        #expect(self.requests(services) == 0)
+        await client.prepare(for: "api.example.com")
+        #expect(self.requests(services) == 1 && client.policy.document?.version == 8)
+    }
+
+    @Test("After a refusal a newer document is fetched, because it may know the server's new key")
+    func refusal() async throws {
+        let services = Services([self.service: .document(try self.signed(8))])
+        let client = try await self.client(services, holding: try self.signed(7))
+        client.noteRefusal()
+        await client.prepare(for: "api.example.com")
+        #expect(client.policy.document?.version == 8)
+        await client.prepare(for: "api.example.com")
+        #expect(self.requests(services) == 1)
+    }
+
+    @Test("A service that is slow holds a connection up for a moment, and its document holds when it comes")
+    func slow() async throws {
+        let services = Services([self.service: .document(try self.signed(7))], delay: .milliseconds(400))
+        let client = try await self.client(services)
+        await client.prepare(for: "api.example.com", atMost: .milliseconds(1))
+        #expect(client.policy.document == nil)
+        while client.policy.document == nil { try await Task.sleep(for: .milliseconds(10)) }
+    }
+
+    @Test("Another device gets what the document says for it from then on, and the policy tells who waits for it")
+    func device() async throws {
+        var document = try Fixed.document()
+        document.hosts[0].candidate = Document.Policy(mode: .off, pins: [])
+        document.hosts[0].rollout = Rollout(basisPoints: 10_000, seed: [.userID], salt: "s")
+        let client = try await self.client(Services([:]), holding: try self.signer.sign(document))
+        #expect(client.policy.decide("api.example.com", at: Fixed.now)?.arm == .baseline)
+        let generation = client.policy.generation
+        var policies = client.policies.makeAsyncIterator()
+        client.setDevice(Device(ids: [.userID: "someone"]))
+        #expect(client.policy.decide("api.example.com", at: Fixed.now)?.arm == .candidate)
+        #expect(await policies.next()?.generation == generation + 1)
+    }
+}
