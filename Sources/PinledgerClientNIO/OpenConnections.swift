@@ -27,15 +27,22 @@ final class OpenConnectionHandler: ChannelInboundHandler {
 
     private let connections: OpenConnections
     private let attempt: PinnedTLS.Attempt
+    private let isRefused: @Sendable (PinnedTLS.Event) -> Bool
 
-    init(_ connections: OpenConnections, _ attempt: PinnedTLS.Attempt) {
+    init(
+        _ connections: OpenConnections, _ attempt: PinnedTLS.Attempt,
+        isRefused: @escaping @Sendable (PinnedTLS.Event) -> Bool
+    ) {
         self.connections = connections
         self.attempt = attempt
+        self.isRefused = isRefused
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, let judged = self.attempt.judged {
             self.connections.add(context.channel, judged)
+            // Another document may have come between the judgement and now: no one would look at this connection again.
+            if self.isRefused(judged) { return context.close(promise: nil) }
         }
         context.fireUserInboundEventTriggered(event)
     }

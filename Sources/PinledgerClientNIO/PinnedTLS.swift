@@ -137,7 +137,15 @@ public struct PinnedTLS: Sendable {
 
     func addHandlers(to pipeline: ChannelPipeline.SynchronousOperations, for host: String, _ attempt: Attempt) throws {
         try pipeline.addHandler(try self.handler(for: host, attempt))
-        try pipeline.addHandler(OpenConnectionHandler(self.open, attempt))
+        try pipeline.addHandler(OpenConnectionHandler(self.open, attempt, isRefused: self.isRefusedNow))
+    }
+
+    /// Whether the policy that holds now refuses what an earlier one let through.
+    @Sendable
+    private func isRefusedNow(_ event: Event) -> Bool {
+        let policy = self.client.policy
+        return policy.generation != event.policy.generation
+            && !policy.judge(event.chain, of: event.host, at: self.clock()).isAccepted
     }
 
     /// Judges the open connections again, by the policy that holds now, and closes those that it refuses: those that an earlier document
