@@ -24,7 +24,8 @@ extension ImportedPins {
             case "TSKEnforcePinning": host.mode = try value.boolean() ? .enforce : .reportOnly
             case "TSKIncludeSubdomains": host.includesSubdomains = try value.boolean()
             case "TSKExpirationDate": host.validUntil = self.date(try value.string(), at: value)
-            case "kSKExcludeSubdomainFromParentPolicy":
+            // The value of TrustKit's constant, and what the constant is called.
+            case "kSKExcludeSubdomainFromParentPolicy", "TSKExcludeSubdomainFromParentPolicy":
                 guard try value.boolean() else { continue }
                 self.add(Host(pattern: pattern, mode: .off), at: policy)
                 return

@@ -35,6 +35,12 @@ struct RolloutCommands: AsyncParsableCommand {
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
         @Option(help: "Percentage of devices that get the candidate.") var percent: Double
+        @Option(
+            help: """
+                Id that a device's bucket is computed from. May be repeated, in order of preference. Default: \
+                install_id, device_id, user_id.
+                """)
+        var seed: [Rollout.Seed] = []
         @Option(help: "What clients do with a chain that matches no pin.") var mode = PinMode.enforce
         @OptionGroup var pins: NewPinOptions
         @Flag(inversion: .prefixedNo, help: "Begin with the baseline's pins, or without them.") var copyBaseline: Bool?
@@ -45,7 +51,11 @@ struct RolloutCommands: AsyncParsableCommand {
             var members: [String: JSON] = ["mode": .string(self.mode.rawValue), "pins": try self.pins.json]
             members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
             let points = try RolloutCommands.basisPoints(self.percent)
-            if points != 10_000 { members["rollout"] = ["basis_points": points] }
+            if points != 10_000 || !self.seed.isEmpty {
+                let seed =
+                    self.seed.isEmpty ? RolloutTermOptions.usualSeed : .array(self.seed.map { .string($0.rawValue) })
+                members["rollout"] = ["basis_points": points, "seed": seed]
+            }
             let path = HostCommands.path(self.app, self.host)
             try await self.remote.withClient { client in
                 let isEqual = self.isEqual(toBaselineOf: try await client.get(path), members)
@@ -85,6 +95,8 @@ struct RolloutCommands: AsyncParsableCommand {
             discussion: """
                 pinledger rollout set com.example.app api.example.com --percent 25
                 pinledger rollout set com.example.app --percent 10 --method geography --country DE
+
+                What the command does not state stays as it is.
                 """
         )
         @Argument(help: "The app's id.", completion: .apps) var app: String
@@ -97,18 +109,24 @@ struct RolloutCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            guard self.clear != (self.percent != nil) else {
+            guard !self.clear || self.percent == nil else {
                 throw CommandFailure("give either --percent or --clear", status: .usage)
             }
-            var rollout: JSON = .null
-            if let percent = self.percent {
-                let place =
-                    self.host.map { host in "host:\((try? HostPattern(host))?.text ?? host)" } ?? "app:\(self.app)"
-                let terms = self.terms.members(at: place).compactMapValues(\.self)
-                rollout = .object(terms.merging(["basis_points": try RolloutCommands.basisPoints(percent)]) { $1 })
-            }
             let path = self.host.map { HostCommands.path(self.app, $0) } ?? "/v1/apps/\(APIClient.escaped(self.app))"
-            try await self.remote.change("PATCH", path, ["rollout": rollout], self.change)
+            let place = self.host.map { host in "host:\((try? HostPattern(host))?.text ?? host)" } ?? "app:\(self.app)"
+            try await self.remote.withClient { client in
+                var rollout: JSON = .null
+                if !self.clear {
+                    var members = self.terms.merged(with: try await client.get(path)["rollout"], at: place)
+                    if let percent = self.percent { members["basis_points"] = try RolloutCommands.basisPoints(percent) }
+                    guard members["basis_points"] != nil else {
+                        throw CommandFailure("there is no rollout yet: give --percent", status: .usage)
+                    }
+                    rollout = .object(members)
+                }
+                let answer = try await client.change("PATCH", path, ["rollout": rollout], self.change)
+                ChangeReport.print(answer, self.remote.output)
+            }
         }
     }
 

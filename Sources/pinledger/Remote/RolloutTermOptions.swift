@@ -4,7 +4,11 @@ import PinWire
 /// The devices that a rollout reaches besides its percentage, as options of a command.
 struct RolloutTermOptions: ParsableArguments {
     @Option(help: "What decides whether a device is in.") var method: Rollout.Method?
-    @Option(help: "Id that a device's bucket is computed from. May be repeated, in order of preference.")
+    @Option(
+        help: """
+            Id that a device's bucket is computed from. May be repeated, in order of preference. Default for a new \
+            rollout: install_id, device_id, user_id.
+            """)
     var seed: [Rollout.Seed] = []
     @Option(help: "Country code, with --method geography. May be repeated.") var country: [String] = []
     @Option(help: "How a device's bucket is computed. unleash-murmur3 does it as Unleash does.")
@@ -34,6 +38,21 @@ struct RolloutTermOptions: ParsableArguments {
             "bucketing": self.bucketing.map { .string($0.rawValue) }, "salt": self.salt.map { .string($0) },
             "whitelist": hashes(self.whitelist), "exclusions": hashes(self.exclude),
         ]
+    }
+
+    /// The ids of a new rollout: whichever a client states, so that no kind of client stays outside unnoticed.
+    static let usualSeed: JSON = .array(
+        [Rollout.Seed.installID, .deviceID, .userID].map { .string($0.rawValue) })
+
+    /// The members of a rollout that is there, and what a command states of it: the rest stays as it is.
+    func merged(with present: JSON?, at place: String) -> [String: JSON] {
+        let stated = self.members(at: place).compactMapValues(\.self)
+        guard var members = present?.objectValue else { return ["seed": Self.usualSeed].merging(stated) { $1 } }
+        // A salt that changes with each edit is the server's.
+        if members["sticky"] == false { members["salt"] = nil }
+        members.merge(stated) { $1 }
+        if members["method"] != "geography" { members["countries"] = nil }
+        return members
     }
 
     /// Whether an id was hashed already.

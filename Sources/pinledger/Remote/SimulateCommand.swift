@@ -33,14 +33,18 @@ struct SimulateCommand: AsyncParsableCommand {
     func run() async throws {
         let proposed = self.change.flatMap { $0.hasPrefix("chg_") ? $0 : nil }
         if proposed != nil { try self.checkAlone() }
-        let question = JSON.members([
-            "change": proposed == nil ? try self.given ?? self.built() : nil,
-            "change_id": proposed.map { .string($0) },
-            "population": try self.population.map(Self.json),
-            "devices": .integer(self.devices),
-            "hosts": self.host.flatMap { $0.hasPrefix("*.") ? nil : [.string($0)] },
-        ])
+        let given = proposed == nil ? try self.given : nil
+        let population = try self.population.map(Self.json)
         try await self.remote.withClient { client in
+            let change =
+                if proposed == nil, given == nil { try self.built(with: try await self.rollout(client)) } else { given }
+            let question = JSON.members([
+                "change": change,
+                "change_id": proposed.map { .string($0) },
+                "population": population,
+                "devices": .integer(self.devices),
+                "hosts": self.host.flatMap { $0.hasPrefix("*.") ? nil : [.string($0)] },
+            ])
             let path = "/v1/apps/\(APIClient.escaped(self.app))/simulate"
             let answer = try await client.send("POST", path, body: question.canonicalBytes)
             try answer.check()
@@ -65,8 +69,17 @@ struct SimulateCommand: AsyncParsableCommand {
         }
     }
 
-    private func built() throws -> JSON {
-        let rollout: JSON? = try self.percent.map { ["basis_points": try RolloutCommands.basisPoints($0)] }
+    /// The rollout that is there, with the percentage: as `rollout set` makes it.
+    private func rollout(_ client: APIClient) async throws -> JSON? {
+        guard let percent = self.percent else { return nil }
+        let points = try RolloutCommands.basisPoints(percent)
+        let path = self.host.map { HostCommands.path(self.app, $0) } ?? "/v1/apps/\(APIClient.escaped(self.app))"
+        var members = try await client.get(path)["rollout"]?.objectValue ?? ["seed": RolloutTermOptions.usualSeed]
+        members["basis_points"] = points
+        return .object(members)
+    }
+
+    private func built(with rollout: JSON?) throws -> JSON {
         let gate: JSON? = self.minVersion.map { ["minimum": .string($0)] }
         guard let host = self.host else {
             guard !self.promote, !self.drop else {
