@@ -26,7 +26,7 @@ public protocol StreamTransport: Sendable {
     /// - Throws: Any error where the connection breaks or is idle for too long, `take`'s own, and where the task is cancelled.
     func stream(
         _ url: String, headers: [(name: String, value: String)], idle: Duration,
-        take: @escaping @Sendable ([UInt8]) async throws -> Void
+        take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
     ) async throws -> Int
 }
 

@@ -8,9 +8,9 @@ extension PinledgerClient {
 
     /// Holds a stream of documents open until the task is cancelled, so that a kill switch holds a moment after it was engaged.
     ///
-    /// Each document is verified as a fetched one is. Where a stream ends, breaks or sends what is not to be used, the next service is tried
-    /// after a pause, which the server sets and failures double. Let ``run()`` go on beside it: a stream may be cut without either side
-    /// noticing.
+    /// Each document is verified as a fetched one is. After a stream that ended, broke, sent what is not to be used, or has nothing newer than
+    /// a stale document, the next service is tried: after a pause, which the server sets, and which doubles with each stream that was of no
+    /// use. Let ``run()`` go on beside it: a stream may be cut without either side noticing.
     public func follow(_ transport: any StreamTransport) async {
         await self.load()
         var failures = 0
@@ -18,11 +18,14 @@ extension PinledgerClient {
         while !Task.isCancelled, !self.configuration.services.isEmpty {
             let service = self.configuration.services[turn % self.configuration.services.count]
             let end = await self.follow(service, transport)
-            if let cause = end.cause {
-                self.lastFailure = RefreshFailure(causes: [(service, cause)])
+            guard !Task.isCancelled else { return }
+            if let cause = end.cause { self.lastFailure = RefreshFailure(causes: [(service, cause)]) }
+            if !end.isUseful {
+                failures += 1
                 turn += 1
+            } else {
+                failures = 0
             }
-            failures = end.isUseful ? 0 : failures + 1
             do { try await Task.sleep(for: self.pause(after: failures, asked: end.retry)) } catch { return }
         }
     }
@@ -31,28 +34,45 @@ extension PinledgerClient {
     private struct End {
         /// Why; nil where it just ended, as it does when a node stops.
         var cause: RefreshFailure.Cause?
-        /// Whether it has sent a document that is in use.
+        /// Whether it has brought a document, or was open for a while: a stream is silent while nothing changes, and proxies cut it.
         var isUseful: Bool
         var retry: Duration?
     }
 
+    /// How long a stream without a document has to be open to be of use.
+    private static let usefulTime = Duration.seconds(20)
+
     private func follow(_ service: String, _ transport: any StreamTransport) async -> End {
         var headers = [(name: "Accept", value: "text/event-stream")]
-        headers.append((name: self.clientField.0, value: self.clientField.1))
+        headers.append(self.clientField)
         if let held = self.policy.document { headers.append(("Last-Event-ID", held.tag)) }
         let reader = StreamReader(self)
+        let began = ContinuousClock.now
+        var cause: RefreshFailure.Cause?
         do {
             let status = try await transport.stream(
-                self.address(of: "stream", at: service), headers: headers, idle: Self.idleLimit
+                Self.address(of: "stream", self.configuration.app, at: service), headers: headers, idle: Self.idleLimit
             ) { try await reader.take($0) }
-            let cause: RefreshFailure.Cause? = status == 200 ? nil : .status(status)
-            return End(cause: cause, isUseful: await reader.isUseful, retry: await reader.retry)
+            if status != 200 { cause = .status(status) }
         } catch let failure as VerificationFailure {
             return End(cause: .refused(failure), isUseful: false, retry: await reader.retry)
-        } catch {
-            return End(cause: .unreachable("\(error)"), isUseful: await reader.isUseful, retry: await reader.retry)
-        }
+        } catch is StreamReader.Stale {
+            return End(cause: .stale, isUseful: false, retry: await reader.retry)
+        } catch { cause = .unreachable("\(error)") }
+        let wasOpen = await reader.hasBegun && began.duration(to: .now) >= Self.usefulTime
+        return End(cause: cause, isUseful: await reader.hasBrought || wasOpen, retry: await reader.retry)
     }
+
+    /// Fetches a document that a stream announces because it is too large for it: not more often than connections may, and not all installs at
+    /// the same moment.
+    fileprivate func fetchAnnounced() async throws -> Bool {
+        guard self.mayFetchAgain() else { return false }
+        try await Task.sleep(for: .seconds(2) * self.random(0..<1))
+        return try await self.refresh() != .unchanged
+    }
+
+    /// Whether the held document should have been replaced by now.
+    fileprivate var isStale: Bool { self.policy.document?.isStale(at: self.now) ?? false }
 
     /// The pause before the next stream: what the server asks for, and not less than what failures call for.
     func pause(after failures: Int, asked: Duration?) -> Duration {
@@ -63,25 +83,34 @@ extension PinledgerClient {
 
 /// Takes the documents out of one stream.
 private actor StreamReader {
+    /// Nothing newer comes, although the held document is stale.
+    struct Stale: Error, CustomStringConvertible {
+        let description = "it has nothing newer than the held document, which is stale"
+    }
+
     private let client: PinledgerClient
     private var stream = EventStream()
+    /// Whether a byte has come.
+    private(set) var hasBegun = false
     /// Whether a document has come that is in use.
-    private(set) var isUseful = false
+    private(set) var hasBrought = false
 
     var retry: Duration? { self.stream.retry }
 
     init(_ client: PinledgerClient) { self.client = client }
 
-    /// - Throws: ``VerificationFailure`` for a document that is refused: such a service is left.
+    /// - Throws: ``VerificationFailure`` for a document that is refused, and ``Stale``: such a service is left.
     func take(_ bytes: [UInt8]) async throws {
-        for event in try self.stream.feed(bytes) where event.kind == "document" {
+        self.hasBegun = true
+        let events = try self.stream.feed(bytes).filter { $0.kind == "document" }
+        for event in events {
             if event.data.first == UInt8(ascii: "{") {
-                // Too large for the stream: it is there to be fetched.
-                try await self.client.refresh()
+                if try await self.client.fetchAnnounced() { self.hasBrought = true }
             } else {
                 _ = try await self.client.take(sent: UnverifiedDocument(event.data))
+                self.hasBrought = true
             }
-            self.isUseful = true
         }
+        if events.isEmpty, await self.client.isStale { throw Stale() }
     }
 }

@@ -23,36 +23,39 @@ public actor PinledgerClient {
     private let store: any ClientStore
     private let transport: any DocumentTransport
     private let clock: @Sendable () -> Timestamp
+    var now: Timestamp { self.clock() }
     let random: @Sendable (Range<Double>) -> Double
-    private let current: Mutex<Current>
+    let current: Mutex<Current>
 
     /// What holds, and who waits for another policy.
-    private struct Current {
+    struct Current {
         var policy: PinPolicy
         var watchers: [UInt64: AsyncStream<PinPolicy>.Continuation] = [:]
         var nextWatcher: UInt64 = 0
         /// Whether pins have refused a connection since the last fetch: the server may have a key that a newer document knows.
         var hasRefused = false
 
-        mutating func hold(_ policy: PinPolicy) {
-            self.policy = policy
-            for watcher in self.watchers.values { watcher.yield(policy) }
-        }
     }
 
     /// The fetch that is under way; all who ask meanwhile get its result. It ends by itself: each service has its time.
-    private var flight: Task<Refresh, any Error>?
+    private(set) var flight: Task<Refresh, any Error>?
     /// Why the held document could not be read or stored; nil where it could.
     public private(set) var storeFailure: String?
     /// Why the last refresh, or the stream, had no document; nil where it had one, or there was none.
     public internal(set) var lastFailure: RefreshFailure?
-    /// When a connection has last waited for a fetch.
-    private var prepared: ContinuousClock.Instant?
+    /// When a fetch that a connection or a stream asked for has last begun.
+    var prepared: ContinuousClock.Instant?
     /// The write that is under way: the next one comes after it.
     private var writing: Task<Void, Never>?
-    /// The look at the store, which happens once, before anything is fetched: without what is stored, an older document could take its
-    /// place. It ends by itself: it is one read.
+    /// The look at the store, before anything is fetched: without what is stored, an older document could take its place. It ends by itself:
+    /// it is one read.
     private var loading: Task<LoadOutcome, Never>?
+    /// Whether the store could be read. Before that nothing is written, which would replace what was not read.
+    private var isStoreRead = false
+    /// What speaks against the document that ships with the app, once it was looked at.
+    private var builtin: VerificationFailure??
+    /// The version of the document in the store; 0 for none.
+    private(set) var storedVersion: Int64 = 0
 
     /// - Parameters:
     ///   - clock: The time; for tests.
@@ -114,25 +117,46 @@ public actor PinledgerClient {
     /// A stored document is verified as a fetched one is: what was altered, is another app's or is older than the one that ships with the
     /// app is not used. It may be stale, and the device's clock may be behind: it was accepted once.
     ///
+    /// A store that cannot be read is read again by the next call: a Keychain cannot be read before the device's first unlock.
+    ///
     /// - Returns: What is not used, and why. Where nothing is, ``ClientConfiguration/withoutDocument`` decides about connections.
     @discardableResult
     public func load() async -> LoadOutcome {
         if let loading { return await loading.value }
         let task = Task { await self.look() }
         self.loading = task
-        return await task.value
+        let outcome = await task.value
+        if outcome.store != nil { self.loading = nil }
+        return outcome
     }
 
     private func look() async -> LoadOutcome {
         var outcome = LoadOutcome()
-        outcome.builtin = self.configuration.builtinDocument.flatMap { self.refusal(of: $0) }
+        let builtin = self.builtin ?? self.configuration.builtinDocument.flatMap { self.refusal(of: $0) }
+        self.builtin = .some(builtin)
+        outcome.builtin = builtin
         do {
-            outcome.stored = try await self.store.read().flatMap { self.refusal(of: $0) }
+            let bytes = try await self.store.read()
+            let fetched = self.storeFailure == nil ? nil : self.policy.document
+            outcome.stored = bytes.flatMap { self.refusal(of: $0) }
+            self.isStoreRead = true
+            self.storeFailure = nil
+            if let held = self.policy.document, held.bytes == bytes {
+                self.noteStored(held)
+            } else if let fetched, fetched == self.policy.document {
+                // It came while the store could not be read, and is stored with the next answer.
+                self.storeFailure = "version \(fetched.version) is not stored yet"
+            }
         } catch {
             outcome.store = "\(error)"
             self.storeFailure = outcome.store
         }
         return outcome
+    }
+
+    private func noteStored(_ document: VerifiedDocument) {
+        self.storedVersion = document.version
+        self.storeFailure = nil
     }
 
     /// Takes up a document that was accepted before; what speaks against it, if anything does.
@@ -147,6 +171,7 @@ public actor PinledgerClient {
     func take(sent document: UnverifiedDocument) async throws(VerificationFailure) -> Refresh {
         let refresh = try self.take(document, at: self.clock())
         if refresh != .unchanged || self.storeFailure != nil { await self.keep() }
+        self.lastFailure = nil
         return refresh
     }
 
@@ -155,13 +180,25 @@ public actor PinledgerClient {
         let held = self.policy.document
         let verified = try self.verifier.verify(document, replacing: held, at: now)
         guard verified != held else { return .unchanged }
-        self.current.withLock { $0.hold($0.policy.replacing(verified)) }
+        self.hold { $0.replacing(verified) }
         return .replaced(version: verified.version)
     }
 
     /// States what is known of the device from now on, such as when a user signs in.
-    public nonisolated func setDevice(_ device: Device) {
-        self.current.withLock { $0.hold($0.policy.replacing(device)) }
+    public nonisolated func setDevice(_ device: Device) { self.hold { $0.replacing(device) } }
+
+    /// Lets the next policy hold. It is made outside of the lock, which every connection takes, and again where another one was faster.
+    private nonisolated func hold(_ next: (PinPolicy) -> PinPolicy) {
+        while true {
+            let policy = next(self.policy)
+            let isHeld = self.current.withLock { current in
+                guard current.policy.generation + 1 == policy.generation else { return false }
+                current.policy = policy
+                for watcher in current.watchers.values { watcher.yield(policy) }
+                return true
+            }
+            if isHeld { return }
+        }
     }
 
     // MARK: Fetching
@@ -180,37 +217,6 @@ public actor PinledgerClient {
         defer { self.flight = nil }
         return try await task.value
     }
-
-    /// Fetches where that is due before a connection to a host: there is no document yet, the held one is stale and covers the host, or
-    /// pins have refused a connection since the last fetch.
-    ///
-    /// At most every 10 seconds, and for at most `limit`: after that the connection goes on by the present policy, and the fetch
-    /// beside it.
-    public func prepare(for host: String, atMost limit: Duration = .seconds(3)) async {
-        await self.load()
-        let (policy, hasRefused) = self.current.withLock { ($0.policy, $0.hasRefused) }
-        let now = self.clock()
-        let isStale = policy.document?.isStale(at: now) ?? true
-        guard hasRefused || isStale && policy.decide(host, at: now)?.reason != .hostUnknown,
-            self.prepared.map({ $0.duration(to: .now) >= .seconds(10) }) ?? true
-        else { return }
-        self.prepared = .now
-        await withCheckedContinuation { continuation in
-            let first = First(continuation)
-            // Both end by themselves: the fetch within its services' times, and the pause.
-            Task {
-                _ = try? await self.refresh()
-                first.resume()
-            }
-            Task {
-                try? await Task.sleep(for: limit)
-                first.resume()
-            }
-        }
-    }
-
-    /// Notes that pins have refused a connection: the next ``prepare(for:atMost:)`` fetches.
-    package nonisolated func noteRefusal() { self.current.withLock { $0.hasRefused = true } }
 
     private func fetch() async throws -> Refresh {
         await self.load()
@@ -243,12 +249,12 @@ public actor PinledgerClient {
 
     private func ask(_ service: String) async -> Answer {
         let held = self.policy.document
-        var headers = [("Accept", "application/jose"), self.clientField]
+        var headers = [(name: "Accept", value: "application/jose"), self.clientField]
         if let held { headers.append(("If-None-Match", "\"\(held.tag)\"")) }
         let response: DocumentResponse
         do {
             response = try await self.transport.get(
-                self.address(of: "document", at: service), headers: headers.map { (name: $0.0, value: $0.1) },
+                Self.address(of: "document", self.configuration.app, at: service), headers: headers,
                 limit: DocumentVerifier.byteLimit, timeout: self.configuration.fetchTimeout)
         } catch { return .missed(.unreachable("\(error)")) }
         switch response.status {
@@ -269,15 +275,17 @@ public actor PinledgerClient {
     /// Judges an answer that brought nothing new: no one has signed that there is none. A service that is cut off, or lies, may say so
     /// without end: where the held document is stale, the next one is asked.
     private func settled(_ refresh: Refresh, _ held: VerifiedDocument) -> Answer {
-        held.isStale(at: self.clock()) ? .missed(.stale) : .found(refresh)
+        refresh == .unchanged && held.isStale(at: self.clock()) ? .missed(.stale) : .found(refresh)
     }
 
     /// What adoption is counted by.
-    var clientField: (String, String) { ("Pinledger-Client", "version=\(self.policy.document?.version ?? 0)") }
+    var clientField: (name: String, value: String) {
+        ("Pinledger-Client", "version=\(self.policy.document?.version ?? 0)")
+    }
 
-    func address(of part: String, at service: String) -> String {
+    static func address(of part: String, _ app: AppID, at service: String) -> String {
         let base = service.hasSuffix("/") ? String(service.dropLast()) : service
-        return "\(base)/client/v1/apps/\(self.configuration.app)/\(part)"
+        return "\(base)/client/v1/apps/\(app)/\(part)"
     }
 
     /// Stores what holds when its turn comes: one write after the other, so that no older document is the last one.
@@ -286,10 +294,10 @@ public actor PinledgerClient {
         // Owned by the actor until it has ended: it is one write.
         let task = Task {
             await before?.value
-            guard let bytes = self.policy.document?.bytes else { return }
+            guard self.isStoreRead, let held = self.policy.document else { return }
             do {
-                try await self.store.write(bytes)
-                self.storeFailure = nil
+                try await self.store.write(held.bytes)
+                self.noteStored(held)
             } catch { self.storeFailure = "\(error)" }
         }
         self.writing = task
@@ -310,7 +318,7 @@ public actor PinledgerClient {
 
     /// The time until the next fetch: doubled from 5 seconds with each failure, up to the interval, and never the same for all installs.
     func pause(after failures: Int) -> Duration {
-        let interval = self.configuration.refreshInterval
+        let interval = max(self.configuration.refreshInterval, .seconds(10))
         guard failures > 0 else { return interval * self.random(0.9..<1.1) }
         return min(interval, .seconds(5) * (1 << min(failures - 1, 20))) * self.random(0.5..<1.0)
     }
@@ -326,20 +334,5 @@ extension ClientConfiguration {
     var ends: EndPolicies {
         EndPolicies(
             afterExpiry: self.afterExpiry, exceptions: self.afterExpiryByHost, withoutDocument: self.withoutDocument)
-    }
-}
-
-/// A continuation that the first of several resumes.
-private final class First: Sendable {
-    private let continuation: Mutex<CheckedContinuation<Void, Never>?>
-
-    init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = Mutex(continuation) }
-
-    func resume() {
-        let continuation = self.continuation.withLock { continuation in
-            defer { continuation = nil }
-            return continuation
-        }
-        continuation?.resume()
     }
 }

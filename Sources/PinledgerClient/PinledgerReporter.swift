@@ -4,22 +4,21 @@ internal import Synchronization
 /// Tells the server what became of an app's pinned connections, and which document the install holds.
 ///
 ///     let reporter = PinledgerReporter(configuration, client: client, store: FileStore(path: path), transport: transport)
-///     await reporter.load()
 ///     async let reports: Void = reporter.run()
 ///
 /// It reports while the held document asks for it (`monitoring.enabled`), and hosts that the document covers; the page `telemetry` of the
-/// handbook lists every byte. A connection never waits for it. What was not sent is stored two seconds after it happened: if the process
-/// dies before that, it is lost.
+/// handbook lists every byte of a report. A connection never waits for it. An outcome of a new kind is stored two seconds after it happened,
+/// and how often it happened with the next batch: if the process dies before that, it is lost.
 public actor PinledgerReporter {
     /// What became of a batch.
     public enum Delivery: Hashable, Sendable {
-        /// There was nothing to send, or this install does not report today.
+        /// There was nothing to send: nothing is new, this install does not report today, or the document asks for no reports.
         case idle
         case sent(outcomes: Int)
         /// The service refuses the batch for good, and it was dropped: with the status of its answer.
         case refused(status: Int)
-        /// No service took it; it is sent again later.
-        case postponed
+        /// No service took it; it is sent again later. With the status of the last answer, where there was one.
+        case postponed(status: Int?)
     }
 
     private let configuration: ReportConfiguration
@@ -29,8 +28,13 @@ public actor PinledgerReporter {
     private let clock: @Sendable () -> Timestamp
     private let random: @Sendable (Range<Double>) -> Double
     private let content = Mutex(Content())
-    /// The look at the store, which happens once, before anything is sent. It ends by itself: it is one read.
-    private var loading: Task<Void, Never>?
+    /// The look at the store, until it has succeeded: before that nothing is written, which would replace what was not read. It ends by
+    /// itself: it is one read.
+    private var loading: Task<Bool, Never>?
+    /// The write that is under way: the next one comes after it.
+    private var writing: Task<Void, Never>?
+    /// The flush that is under way: all who ask meanwhile get its result. It ends by itself: each service has its time.
+    private var flushing: Task<Delivery, Never>?
     /// Why what is to be sent could not be read or stored; nil where it could.
     public private(set) var storeFailure: String?
     /// What became of the last batch.
@@ -38,8 +42,10 @@ public actor PinledgerReporter {
 
     private struct Content {
         var journal = ReportJournal()
-        /// Whether ``journal`` has an outcome that is not stored.
+        /// Whether the store has another journal.
         var isUnsaved = false
+        /// Whether an outcome of a new kind is to be stored soon.
+        var isNews = false
         /// Whether the day's first failure was not sent yet.
         var isUrgent = false
         /// The pause that ends early where there is something to do sooner.
@@ -47,14 +53,13 @@ public actor PinledgerReporter {
     }
 
     /// - Parameters:
-    ///   - client: Whose documents decide whether, and of which hosts, is reported.
+    ///   - client: Whose app it is, and whose documents decide whether, and of which hosts, is reported.
     ///   - store: A store of its own: not the one of the document.
     ///   - clock: The time; for tests.
     ///   - random: A number from a range; for tests.
     public init(
         _ configuration: ReportConfiguration, client: PinledgerClient, store: any ClientStore,
-        transport: any ReportTransport,
-        clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
+        transport: any ReportTransport, clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
         random: @escaping @Sendable (Range<Double>) -> Double = { Double.random(in: $0) }
     ) {
         self.configuration = configuration
@@ -95,59 +100,113 @@ public actor PinledgerReporter {
                 host: host, outcome: outcome, decision: decision, version: document.version, chain: chain, at: now)
         else { return }
         let pause = self.content.withLock { content -> Task<Void, Never>? in
-            switch content.journal.note(report, of: self.configuration.install) {
-            case .counted: return nil
+            let change = content.journal.note(report, of: self.configuration.install)
+            if change != .none { content.isUnsaved = true }
+            switch change {
+            case .none, .counted: return nil
             case .added:
                 // The first of several wakes the sender; it stores them all.
-                if content.isUnsaved { return nil }
+                if content.isNews { return nil }
             case .firstFailure: content.isUrgent = true
             }
-            content.isUnsaved = true
+            content.isNews = true
             return content.pause
         }
         pause?.cancel()
     }
 
-    // MARK: Sending
+    // MARK: Keeping
 
-    /// Takes up what an earlier run of the app did not send. ``run()`` and ``flush()`` do it where nobody has.
-    public func load() async {
+    /// Takes up what an earlier run of the app did not send. ``run()`` and ``flush()`` do it too.
+    ///
+    /// - Returns: Whether the store could be read.
+    @discardableResult
+    public func load() async -> Bool {
         if let loading { return await loading.value }
         let task = Task { await self.look() }
         self.loading = task
-        await task.value
+        let isRead = await task.value
+        // It is tried again: a Keychain cannot be read before the device's first unlock.
+        if !isRead { self.loading = nil }
+        return isRead
     }
 
-    private func look() async {
+    private func look() async -> Bool {
         do {
             guard let bytes = try await self.store.read(),
                 let kept = ReportJournal(bytes, of: self.configuration.install)
-            else { return }
+            else { return true }
             self.content.withLock { content in
                 var journal = kept
                 for report in content.journal.pending { _ = journal.note(report, of: self.configuration.install) }
                 content.journal = journal
             }
-        } catch { self.storeFailure = "\(error)" }
+            return true
+        } catch {
+            self.storeFailure = "\(error)"
+            return false
+        }
     }
+
+    /// Stores what is not sent yet: for an app that goes to the background. One write comes after the other.
+    public func save() async {
+        guard await self.load() else { return }
+        let before = self.writing
+        // Owned by the actor until it has ended: it is one write.
+        let task = Task {
+            await before?.value
+            await self.write()
+        }
+        self.writing = task
+        await task.value
+    }
+
+    private func write() async {
+        let journal = self.content.withLock { content -> ReportJournal? in
+            guard content.isUnsaved else { return nil }
+            content.isUnsaved = false
+            content.isNews = false
+            return content.journal
+        }
+        guard let journal else { return }
+        do {
+            try await self.store.write(journal.bytes(of: self.configuration.install))
+            self.storeFailure = nil
+        } catch {
+            self.storeFailure = "\(error)"
+            self.content.withLock { $0.isUnsaved = true }
+        }
+    }
+
+    // MARK: Sending
 
     /// Sends what there is, in as many batches as it takes, and stores what is left.
     @discardableResult
     public func flush() async -> Delivery {
+        if let flushing { return await flushing.value }
+        let task = Task { await self.sendAll() }
+        self.flushing = task
+        let delivery = await task.value
+        self.flushing = nil
+        return delivery
+    }
+
+    private func sendAll() async -> Delivery {
         await self.load()
         var delivery = Delivery.idle
         var outcomes = 0
-        loop: while true {
+        // As many as a full journal takes, so that no mistake, here or in a service, makes requests without end.
+        rounds: for _ in 0...(2 * ReportJournal.dayLimit / ReportJournal.batchLimit) {
             let next = await self.deliver()
             switch next {
-            case .idle: break loop
+            case .idle: break rounds
             case .sent(let count):
                 outcomes += count
                 delivery = .sent(outcomes: outcomes)
             case .refused: delivery = next
             case .postponed:
                 delivery = next
-                break loop
+                break rounds
             }
         }
         await self.save()
@@ -155,72 +214,87 @@ public actor PinledgerReporter {
         return delivery
     }
 
-    /// Stores what is not sent yet: for an app that goes to the background.
-    public func save() async {
-        await self.load()
-        let bytes = self.content.withLock { content in
-            content.isUnsaved = false
-            return content.journal.bytes(of: self.configuration.install)
-        }
-        do {
-            try await self.store.write(bytes)
-            self.storeFailure = nil
-        } catch { self.storeFailure = "\(error)" }
-    }
-
     private func deliver() async -> Delivery {
         let now = self.clock()
-        let document = self.client.policy.document
-        let isSampled = self.configuration.isSampled(on: ReportDay(now))
-        guard document?.issued.document.monitoring.isEnabled == true,
-            let batch = self.content.withLock({
-                $0.journal.batch(holding: document?.version ?? 0, at: now, isSampled: isSampled)
-            })
-        else { return .idle }
-        let status = await self.send(batch, at: now)
-        guard let status else { return .postponed }
-        self.content.withLock { content in
-            content.journal.settle(batch)
-            content.isUrgent = false
+        guard self.client.policy.document?.issued.document.monitoring.isEnabled == true else {
+            self.content.withLock { content in
+                content.isUrgent = false
+                if content.journal.dropPending() { content.isUnsaved = true }
+            }
+            return .idle
         }
-        return status == 202 ? .sent(outcomes: batch.outcomes.count) : .refused(status: status)
+        let isSampled = self.configuration.isSampled(on: ReportDay(now))
+        // A document that is not stored does not outlast the process: the install would be behind again.
+        let version = await self.client.storedVersion
+        let batch = self.content.withLock { content -> ReportJournal.Batch? in
+            content.isUrgent = false
+            return content.journal.batch(holding: version, at: now, isSampled: isSampled)
+        }
+        guard let batch else { return .idle }
+        switch await self.send(batch, at: now) {
+        case 202?:
+            self.content.withLock { content in
+                content.journal.settle(batch, at: now)
+                content.isUnsaved = true
+            }
+            return .sent(outcomes: batch.outcomes.count)
+        case let status? where Self.isFinal(status):
+            self.content.withLock { content in
+                content.journal.drop(batch)
+                content.isUnsaved = true
+            }
+            // A report of adoption alone is tried again later.
+            return batch.outcomes.isEmpty ? .postponed(status: status) : .refused(status: status)
+        case let status: return .postponed(status: status)
+        }
     }
 
-    /// The status of the first answer that settles a batch; nil where no service gave one.
+    /// The status of the first answer that settles a batch, or else of the last one; nil where no service answered.
     private func send(_ batch: ReportJournal.Batch, at now: Timestamp) async -> Int? {
         let body = batch.body(of: self.configuration)
+        let app = self.client.configuration.app
         var headers = [(name: "Content-Type", value: "application/json")]
         if let key = self.configuration.key {
-            headers.append(("Pinledger-Signature", key.field(app: self.configuration.app, at: now, body: body)))
+            headers.append(("Pinledger-Signature", key.field(app: app, at: now, body: body)))
         }
-        for service in self.configuration.services {
-            let base = service.hasSuffix("/") ? String(service.dropLast()) : service
+        var last: Int?
+        for service in self.configuration.services where Self.isConfidential(service) {
             let status = try? await self.transport.post(
-                "\(base)/client/v1/apps/\(self.configuration.app)/reports", headers: headers, body: body,
+                PinledgerClient.address(of: "reports", app, at: service), headers: headers, body: body,
                 timeout: self.configuration.timeout)
-            if let status, Self.settles(status) { return status }
+            guard let status else { continue }
+            last = status
+            if status == 202 || Self.isFinal(status) { break }
         }
-        return nil
+        return last
     }
 
-    /// Whether it is of no use to send the same again: it was taken, or is refused whenever it comes.
-    private static func settles(_ status: Int) -> Bool {
-        status == 202 || (400...499).contains(status) && status != 408 && status != 429
+    /// Whether the batch is refused whenever and wherever it comes. A signature (401) may be good by another clock, and a service that does
+    /// not take reports (403, 404, 405) may not be the only one.
+    private static func isFinal(_ status: Int) -> Bool { [400, 413, 415, 422].contains(status) }
+
+    /// Whether nobody on the way reads a report that is sent there: the install's id is in it.
+    private static func isConfidential(_ service: String) -> Bool {
+        service.hasPrefix("https://")
+            || ["http://127.0.0.1", "http://[::1]", "http://localhost"].contains { own in
+                service.hasPrefix(own) && [nil, ":", "/"].contains(service.dropFirst(own.count).first)
+            }
     }
 
-    /// Sends and stores until the task is cancelled: a batch at each interval, give or take a tenth; the day's first failure after 30
-    /// seconds; and what was not taken later and later, up to the interval.
+    /// Sends and stores until the task is cancelled: a batch soon where an interval has passed since the last one, and then one at each
+    /// interval, give or take a tenth; the day's first failure after 30 seconds; and what was not taken later and later, up to the
+    /// interval.
     public func run() async {
         await self.load()
         var failures = 0
-        var next = ContinuousClock.now.advanced(by: self.pause(after: 0))
+        var next = ContinuousClock.now.advanced(by: self.firstPause)
         while !Task.isCancelled {
-            let wasUnsaved = await self.rest(until: &next, isRetrying: failures > 0)
+            let wasNews = await self.rest(until: &next, isRetrying: failures > 0)
             guard !Task.isCancelled else { break }
             if ContinuousClock.now >= next {
-                failures = await self.flush() == .postponed ? failures + 1 : 0
+                if case .postponed = await self.flush() { failures += 1 } else { failures = 0 }
                 next = ContinuousClock.now.advanced(by: self.pause(after: failures))
-            } else if wasUnsaved {
+            } else if wasNews {
                 await self.save()
             }
         }
@@ -229,22 +303,24 @@ public actor PinledgerReporter {
 
     private static let urgentDelay = Duration.seconds(30)
     private static let saveDelay = Duration.seconds(2)
+    /// The shortest interval, whatever an app asks for.
+    private static let shortestInterval = Duration.seconds(10)
 
     /// Sleeps until the next batch is due, or something is to be stored, or something happens that changes one of the two.
     ///
-    /// - Returns: Whether there was something to store when it began.
+    /// - Returns: Whether there was something to store soon when it began.
     private func rest(until next: inout ContinuousClock.Instant, isRetrying: Bool) async -> Bool {
         let now = ContinuousClock.now
         let urgent = now.advanced(by: Self.urgentDelay * self.random(0.9..<1.1))
         var due = next
         // In one step with the look at what there is, so that no wake is missed.
-        let (pause, isUnsaved) = self.content.withLock { content -> (Task<Void, Never>, Bool) in
+        let (pause, isNews) = self.content.withLock { content -> (Task<Void, Never>, Bool) in
             if content.isUrgent, !isRetrying { due = min(due, urgent) }
-            let end = content.isUnsaved ? min(due, now.advanced(by: Self.saveDelay)) : due
+            let end = content.isNews ? min(due, now.advanced(by: Self.saveDelay)) : due
             // Owned by this call, which waits for it; it ends by itself.
             let pause = Task<Void, Never> { try? await Task.sleep(until: end, clock: .continuous) }
             content.pause = pause
-            return (pause, content.isUnsaved)
+            return (pause, content.isNews)
         }
         next = due
         await withTaskCancellationHandler {
@@ -252,12 +328,21 @@ public actor PinledgerReporter {
         } onCancel: {
             pause.cancel()
         }
-        return isUnsaved
+        return isNews
+    }
+
+    /// The time until the first batch: apps are ended long before an interval is over, so the last run's counts.
+    private var firstPause: Duration {
+        let sent = self.content.withLock { $0.journal.lastSent }
+        let soon = Duration.seconds(20) * self.random(0.25..<1.0)
+        guard let sent else { return soon }
+        let passed = Duration.seconds(max(0, self.clock().seconds - sent.seconds))
+        return max(soon, self.pause(after: 0) - passed)
     }
 
     /// The time until the next batch: doubled from 60 seconds with each failure, up to the interval.
     func pause(after failures: Int) -> Duration {
-        let interval = self.configuration.interval
+        let interval = max(self.configuration.interval, Self.shortestInterval)
         guard failures > 0 else { return interval * self.random(0.9..<1.1) }
         return min(interval, .seconds(60) * (1 << min(failures - 1, 20))) * self.random(0.5..<1.0)
     }

@@ -52,7 +52,7 @@ public struct HTTPClientTransport: DocumentTransport, ReportTransport, StreamTra
 
     public func stream(
         _ url: String, headers: [(name: String, value: String)], idle: Duration,
-        take: @escaping @Sendable ([UInt8]) async throws -> Void
+        take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
     ) async throws -> Int {
         let request = Self.request(url, headers)
         let last = LastByte()
@@ -61,6 +61,7 @@ public struct HTTPClientTransport: DocumentTransport, ReportTransport, StreamTra
                 let response = try await self.client.execute(request, timeout: TimeAmount(idle))
                 guard response.status == .ok else { return Int(response.status.code) }
                 for try await part in response.body {
+                    last.note()
                     try await take(Array(part.readableBytesView))
                     last.note()
                 }

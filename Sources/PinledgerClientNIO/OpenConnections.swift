@@ -15,7 +15,9 @@ final class OpenConnections: Sendable {
 
     /// Closes those that `isRefused` names; how many they are.
     func close(where isRefused: (PinnedTLS.Event) -> Bool) -> Int {
-        let refused = self.events.withLock { $0.values.filter { isRefused($0.event) }.map(\.channel) }
+        // Event loops wait for the lock.
+        let open = self.events.withLock { Array($0.values) }
+        let refused = open.filter { isRefused($0.event) }.map(\.channel)
         for channel in refused { channel.close(promise: nil) }
         return refused.count
     }

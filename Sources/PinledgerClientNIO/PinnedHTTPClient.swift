@@ -73,11 +73,14 @@ public struct PinnedHTTPClient: Sendable {
         if let header = headers.first(where: { own.contains($0.name.lowercased()) }) {
             throw Failure.broken("the header field \(header.name) is the client's own")
         }
-        await self.tls.prepare(for: host)
+        let began = ContinuousClock.now
+        await self.tls.prepare(for: host, atMost: min(.seconds(3), timeout))
+        let rest = timeout - began.duration(to: .now)
+        guard rest > .zero else { throw Failure.timedOut }
         let loop = self.group.next()
         let answer = loop.makePromise(of: Response.self)
         let (tls, attempt) = (self.tls, PinnedTLS.Attempt())
-        let deadline = loop.scheduleTask(in: TimeAmount(timeout)) { answer.fail(Failure.timedOut) }
+        let deadline = loop.scheduleTask(in: TimeAmount(rest)) { answer.fail(Failure.timedOut) }
         var head = HTTPRequestHead(version: .http1_1, method: HTTPMethod(rawValue: method), uri: target)
         head.headers.add(name: "Host", value: port == 443 ? host : "\(host):\(port)")
         for header in headers { head.headers.add(name: header.name, value: header.value) }
@@ -85,7 +88,7 @@ public struct PinnedHTTPClient: Sendable {
         if !body.isEmpty { head.headers.add(name: "Content-Length", value: "\(body.count)") }
         let request = (head, body)
         let connected = ClientBootstrap(group: loop)
-            .connectTimeout(TimeAmount(timeout))
+            .connectTimeout(TimeAmount(rest))
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations

@@ -49,13 +49,20 @@ public struct PinnedTLS: Sendable {
     public struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         public let host: String
         public let outcome: Event.Outcome
+        /// The pins of the validated chain, the host's own first.
+        public let chain: [Pin]
+
+        private static func list(_ pins: [Pin]) -> String {
+            pins.isEmpty ? "none" : pins.map(\.description).joined(separator: ", ")
+        }
 
         public var description: String {
             switch self.outcome {
             case .invalidChain(let reason): "\(self.host) does not present a valid certificate: \(reason)"
             case .judged(let verdict):
                 switch verdict.result {
-                case .refused: "no certificate of \(self.host) has one of the pins"
+                case .refused:
+                    "no certificate of \(self.host) has one of the pins: it serves \(Self.list(self.chain)), and pinned are \(Self.list(verdict.decision?.pins.map(\.pin) ?? []))"
                 case .refusedExpired: "the pins of \(self.host) have ended, and this app blocks it then"
                 case .refusedWithoutDocument: "there is no document, and this app blocks \(self.host) without one"
                 case .unpinned, .matched, .mismatched: "\(self.host) was accepted"
@@ -70,7 +77,9 @@ public struct PinnedTLS: Sendable {
 
         /// Nil where the handshake was accepted, or did not come to its chain.
         var refusal: Refusal? {
-            self.event.withLock { $0 }.flatMap { $0.isAccepted ? nil : Refusal(host: $0.host, outcome: $0.outcome) }
+            self.event.withLock { $0 }.flatMap {
+                $0.isAccepted ? nil : Refusal(host: $0.host, outcome: $0.outcome, chain: $0.chain)
+            }
         }
 
         /// What was judged; nil before.
@@ -117,7 +126,7 @@ public struct PinnedTLS: Sendable {
     }
 
     /// Fetches a document where that is due before a connection: see ``PinledgerClient/PinledgerClient/prepare(for:atMost:)``.
-    func prepare(for host: String) async { await self.client.prepare(for: host) }
+    func prepare(for host: String, atMost limit: Duration) async { await self.client.prepare(for: host, atMost: limit) }
 
     private static func context(offering applicationProtocols: [String]) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()

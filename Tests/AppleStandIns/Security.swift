@@ -33,9 +33,11 @@ public let kSecAttrAccount: CFString = ""
 public let kSecAttrAccessible: CFString = ""
 public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = ""
 public let kSecReturnData: CFString = ""
+public let kSecUseDataProtectionKeychain: CFString = ""
 public let kSecValueData: CFString = ""
 public let errSecSuccess: OSStatus = 0
 public let errSecItemNotFound: OSStatus = -25300
+public let errSecDuplicateItem: OSStatus = -25299
 @unsafe public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus
 { 0 }
 @unsafe public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {

@@ -88,8 +88,34 @@ def test_the_example_app_for_ios_fits_the_library(library):
     sources = [str(path) for path in sorted((ROOT / "deploy/example/ios").glob("*.swift"))]
     assert len(sources) == 2
     paths = ["-I", str(library), "-I", f"{BUILD}/Modules"]
-    assert swiftc("-typecheck", "-parse-as-library", "-warnings-as-errors", "-module-name", "Shop", *paths, *sources) == ""
-    # A check that finds nothing wrong must be able to.
+    # What a type check leaves out: whether each value is there before it is used.
+    assert swiftc("-emit-sil", "-wmo", "-o", "/dev/null", "-parse-as-library", "-warnings-as-errors", "-module-name", "Shop", *paths, *sources) == ""
+    # A check that finds nothing wrong has to be able to.
     wrong = library / "Wrong.swift"
     wrong.write_text("import PinledgerClient\nfunc f(_ d: PinnedSessionDelegate) { d.nothing() }\n")
     assert "has no member 'nothing'" in swiftc("-typecheck", "-parse-as-library", "-module-name", "Shop", *paths, str(wrong))
+
+
+def test_an_app_without_the_packages_settings_can_implement_each_protocol(library, tmp_path):
+    source = tmp_path / "App.swift"
+    source.write_text(
+        """
+        import PinledgerClient
+        struct Own: ClientStore, DocumentTransport, ReportTransport, StreamTransport {
+            func read() async throws -> [UInt8]? { nil }
+            func write(_ bytes: [UInt8]) async throws {}
+            func get(_ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration) async throws -> DocumentResponse {
+                DocumentResponse(status: 404, body: [])
+            }
+            func post(_ url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration) async throws -> Int { 202 }
+            func stream(
+                _ url: String, headers: [(name: String, value: String)], idle: Duration,
+                take: @escaping @Sendable ([UInt8]) async throws -> Void
+            ) async throws -> Int {
+                try await take([])
+                return 200
+            }
+        }
+        """)
+    paths = ["-I", str(library), "-I", f"{BUILD}/Modules"]
+    assert swiftc("-typecheck", "-parse-as-library", "-warnings-as-errors", "-module-name", "App", *paths, str(source)) == ""

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import handbook
@@ -73,6 +74,10 @@ class World:
         assert done.returncode == status, done.stdout + done.stderr
         return done.stderr
 
+    def fetch_whatever(self) -> str:
+        """What it says, whether the connection was made or refused."""
+        return subprocess.run(self.arguments(), env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True, timeout=60).stderr
+
 
 @pytest.fixture
 def world(node, tmp_path, request):  # noqa: F811
@@ -90,7 +95,7 @@ def test_a_pinned_server_answers_and_a_swapped_certificate_is_refused(world):
 def test_a_proxy_that_the_platform_trusts_is_refused_by_the_pins(world):
     world.fetch()
     world.server.serve(Issued(world.home, "intercepted", world.proxy))
-    assert "has one of the pins" in world.fetch(status=10)
+    assert "has one of the pins: it serves sha256/" in world.fetch(status=10)
 
 
 def test_a_chain_that_the_platform_refuses_is_refused_whatever_its_key(world):
@@ -160,6 +165,15 @@ def test_a_document_that_is_stale_still_holds(world):
     time.sleep(7)
     world.server.serve(Issued(world.home, "swapped", world.authority))
     world.fetch(service="http://127.0.0.1:1", status=10)
+
+
+def test_pins_that_have_ended_hold_no_more_and_an_app_that_blocks_then_does(world):
+    world.server.serve(Issued(world.home, "swapped", world.authority))
+    world.fetch(status=10)
+    end = (datetime.now(timezone.utc) + timedelta(seconds=4)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    world.node.api.must("PATCH", f"/v1/apps/{world.app}", {"pins_valid_until": end, "reason": "an end", "force": True})
+    eventually(lambda: "unpinned (pins_expired)" in world.fetch_whatever(), "the end of the pins")
+    assert "the pins of api.example.com have ended" in world.fetch("--strict", status=10)
 
 
 def test_another_document_under_the_address_is_refused_and_the_held_one_stays(world, tmp_path):
@@ -257,6 +271,7 @@ def test_outcomes_are_reported_signed_where_the_document_asks_for_reports(world)
     key.write_text(node.cli("telemetry", "key", "create", app, "--output", "json").stdout)
     report = ("--report-key", str(key), "--install-id", install_id(1))
     assert "the document asks for no reports" in world.fetch(*report)
+    assert "needs --install-id with 16 bytes" in world.fetch("--report-key", str(key), status=2)
     node.cli("app", "update", app, "--json", 'monitoring={"enabled":true}')
     assert "Reported 1 outcome." in world.fetch(*report)
     world.server.serve(Issued(world.home, "intercepted", world.proxy))
@@ -269,7 +284,7 @@ def test_outcomes_are_reported_signed_where_the_document_asks_for_reports(world)
     eventually(lambda: counted() == {(True, 2, 1)}, "both installs, of which one fails")
     secret = json.loads(key.read_text())
     key.write_text(json.dumps(secret | {"secret": "tlsec_" + base64.b64encode(bytes(32)).decode()}))
-    assert "The service refused the report: it answered 401." in world.fetch(*report, status=10)
+    assert "The service did not take the report: it answered 401." in world.fetch(*report, status=10)
 
 
 def test_signed_reports_of_adoption_let_a_rotation_go_on(world):
@@ -289,6 +304,31 @@ def test_signed_reports_of_adoption_let_a_rotation_go_on(world):
     for number in range(12):
         assert "Reported" in world.fetch("--report-key", str(key), "--install-id", install_id(number))
     eventually(lambda: not open_conditions(), "enough installs hold the document")
+
+
+def test_a_rollout_by_the_command_line_reaches_installs_and_keeps_what_is_not_stated(world):
+    node, app = world.node, world.app
+    node.cli("rollout", "start", app, HOST, "--percent", "40", "--backup", str(Issued(world.home, "third", world.authority).request))
+
+    def arms() -> set:
+        told = set()
+        for number in range(60):
+            device = {"install_id": install_id(number)}
+            answer = node.api.must("POST", f"/v1/apps/{app}/explain", {"hosts": [HOST], "device": device}).json
+            if answer["hosts"][0]["arm"] == "candidate":
+                told.add(number)
+        return told
+
+    first = arms()
+    assert 10 < len(first) < 40
+    node.cli("rollout", "set", app, HOST, "--percent", "60", "--whitelist", install_id(999))
+    assert arms() > first
+    node.cli("rollout", "set", app, HOST, "--seed", "install_id")
+    rollout = node.api.get(f"/v1/apps/{app}/hosts/{HOST}").json["rollout"]
+    assert rollout["seed"] == ["install_id"] and rollout["basis_points"] == 6000 and len(rollout["whitelist"]) == 1
+    assert "there is no rollout yet" in node.cli("rollout", "set", app, "--seed", "user_id", status=2).stderr
+    node.cli("rollout", "set", app, HOST, "--clear", "--reason", "all")
+    assert "rollout" not in node.api.get(f"/v1/apps/{app}/hosts/{HOST}").json
 
 
 def test_the_library_depends_on_nothing_of_the_server():

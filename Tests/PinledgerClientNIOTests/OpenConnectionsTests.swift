@@ -40,7 +40,7 @@ struct OpenConnectionsTests {
         let tls = try PinnedTLS(client: client, authorities: .only(pem: [try authority.pem]))
         let server = try await TLSServer.start(old)
         let first = try await self.open(tls, to: server)
-        server.present(new)
+        try server.present(new)
         let second = try await self.open(tls, to: server)
         #expect(tls.closeRefused() == 0)
         service.set(try self.signer.sign([new.pin], version: 2))
@@ -53,6 +53,25 @@ struct OpenConnectionsTests {
         #expect(second.isActive)
         try await second.close()
         #expect(tls.closeRefused() == 0)
+        try await server.stop()
+    }
+
+    @Test("A TLS session that could be resumed is no way past a new document")
+    func resumption() async throws {
+        let authority = try Authority("An authority")
+        let (old, new) = (
+            try authority.issue([.dnsName("api.example.com")]), try authority.issue([.dnsName("api.example.com")])
+        )
+        let service = NextDocument()
+        let client = try await self.signer.client(
+            holding: try self.signer.sign([old.pin, new.pin]), transport: service)
+        let tls = try PinnedTLS(client: client, authorities: .only(pem: [try authority.pem]))
+        let server = try await TLSServer.start(old)
+        // The server sends its tickets before it answers the first byte.
+        for _ in 0..<2 { try await self.open(tls, to: server).close() }
+        service.set(try self.signer.sign([new.pin], version: 2))
+        try await client.refresh()
+        await #expect(throws: (any Error).self) { try await self.open(tls, to: server) }
         try await server.stop()
     }
 }

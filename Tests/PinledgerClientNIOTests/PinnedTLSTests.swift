@@ -11,11 +11,24 @@ import Synchronization
 import Testing
 import X509
 
-/// A TLS server on loopback that answers a byte with a byte, and presents what it is told to.
+/// A TLS server on loopback that answers a byte with a byte, and presents what it is told to. Its sessions could be resumed.
 final class TLSServer: Sendable {
     private final class Identity: Sendable {
-        let now: Mutex<ServerIdentity>
-        init(_ identity: ServerIdentity) { self.now = Mutex(identity) }
+        private let now: Mutex<NIOSSLContext>
+        var context: NIOSSLContext { self.now.withLock { $0 } }
+
+        init(_ identity: ServerIdentity) throws { self.now = Mutex(try Self.context(of: identity)) }
+
+        func set(_ identity: ServerIdentity) throws {
+            let context = try Self.context(of: identity)
+            self.now.withLock { $0 = context }
+        }
+
+        /// One for all connections: it has the keys of their tickets.
+        private static func context(of identity: ServerIdentity) throws -> NIOSSLContext {
+            try NIOSSLContext(
+                configuration: .makeServerConfiguration(certificateChain: identity.chain, privateKey: identity.key))
+        }
     }
 
     private let channel: any Channel
@@ -29,21 +42,20 @@ final class TLSServer: Sendable {
     }
 
     static func start(_ first: ServerIdentity) async throws -> TLSServer {
-        let identity = Identity(first)
+        let identity = try Identity(first)
         let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    let now = identity.now.withLock { $0 }
-                    let context = try NIOSSLContext(
-                        configuration: .makeServerConfiguration(certificateChain: now.chain, privateKey: now.key))
-                    try channel.pipeline.syncOperations.addHandlers([NIOSSLServerHandler(context: context), Echo()])
+                    try channel.pipeline.syncOperations.addHandlers([
+                        NIOSSLServerHandler(context: identity.context), Echo(),
+                    ])
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         return TLSServer(channel, identity)
     }
 
-    func present(_ identity: ServerIdentity) { self.identity.now.withLock { $0 = identity } }
+    func present(_ identity: ServerIdentity) throws { try self.identity.set(identity) }
 
     func stop() async throws { try await self.channel.close() }
 }
@@ -129,7 +141,7 @@ struct PinnedTLSTests {
         let server = try await TLSServer.start(good)
         let client = try await self.client([good.pin])
         #expect(self.result(try await self.connect(client, to: server, trusting: [authority])) == .matched)
-        server.present(swapped)
+        try server.present(swapped)
         #expect(self.result(try await self.connect(client, to: server, trusting: [authority])) == .refused)
         let reporting = try await self.client([good.pin], mode: .reportOnly)
         #expect(self.result(try await self.connect(reporting, to: server, trusting: [authority])) == .mismatched)
@@ -287,7 +299,7 @@ struct PinnedTLSTests {
         let client = try await self.client([authority.pin])
         let event = try await self.connect(client, to: server, as: "127.0.0.1", trusting: [authority])
         #expect(self.result(event) == .unpinned)
-        server.present(try authority.issue([.dnsName(self.host)]))
+        try server.present(try authority.issue([.dnsName(self.host)]))
         let other = try await self.connect(client, to: server, as: "127.0.0.1", trusting: [authority])
         #expect(self.result(other) == nil)
         try await server.stop()

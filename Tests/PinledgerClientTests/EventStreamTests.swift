@@ -72,7 +72,7 @@ final class Streams: StreamTransport {
 
     func stream(
         _ url: String, headers: [(name: String, value: String)], idle: Duration,
-        take: @escaping @Sendable ([UInt8]) async throws -> Void
+        take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
     ) async throws -> Int {
         self.requests.withLock { $0.append((url, Dictionary(headers) { $1 })) }
         let next = self.pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -149,6 +149,37 @@ struct FollowingTests {
         try await self.follow(client, streams, until: 7)
         let services = streams.requests.withLock { $0.map { $0.url.contains("one") ? 1 : 2 } }
         #expect(services == [1, 2, 1, 2])
+    }
+
+    @Test("A stream that just ends without a document is left for the next service")
+    func endsAtOnce() async throws {
+        let client = try self.client()
+        let streams = Streams([([], .ends, 200), ([], .ends, 200), ([self.event(try self.signed(7))], .stays, 200)])
+        try await self.follow(client, streams, until: 7)
+        #expect(streams.requests.withLock { $0.map { $0.url.contains("one") ? 1 : 2 } } == [1, 2, 1])
+    }
+
+    @Test("A stream that announces documents without end makes one fetch in ten seconds")
+    func announcements() async throws {
+        let services = Services(["https://one.example.com": .document(try self.signed(7))])
+        let client = try self.client(services)
+        let many = Array(String(repeating: "event: document\ndata: {}\n\n", count: 1000).utf8)
+        let streams = Streams([([many, many], .stays, 200)])
+        try await self.follow(client, streams, until: 7)
+        #expect(services.requests.withLock { $0.count } == 1)
+    }
+
+    @Test("A service that streams nothing but comments while the document is stale is left for the next one")
+    func staleStream() async throws {
+        let later = Fixed.now.adding(seconds: 86_400)
+        let client = PinledgerClient(
+            ClientConfiguration(
+                app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+                services: ["https://one.example.com", "https://two.example.com"]),
+            store: MemoryStore(try self.signed(7)), transport: Services([:]), clock: { later }, random: { _ in 0.001 })
+        let renewed = try self.signer.sign(try Fixed.document(8), issued: later.seconds)
+        let streams = Streams([([Array(": pinledger\n".utf8)], .stays, 200), ([self.event(renewed)], .stays, 200)])
+        try await self.follow(client, streams, until: 8)
     }
 
     @Test("A document that is too large for the stream is fetched")

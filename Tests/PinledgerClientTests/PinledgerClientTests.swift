@@ -54,6 +54,31 @@ final class FailingStore: ClientStore {
     func write(_: [UInt8]) throws { throw Failure() }
 }
 
+/// A store that can be neither read nor written until it is unlocked, as a Keychain before a device's first unlock.
+final class LockedStore: ClientStore {
+    struct Locked: Error {}
+    private let state: Mutex<(isLocked: Bool, bytes: [UInt8]?)>
+
+    init(_ bytes: [UInt8]?) { self.state = Mutex((true, bytes)) }
+
+    var content: [UInt8]? { self.state.withLock { $0.bytes } }
+    func unlock() { self.state.withLock { $0.isLocked = false } }
+
+    func read() throws -> [UInt8]? {
+        try self.state.withLock { state in
+            guard !state.isLocked else { throw Locked() }
+            return state.bytes
+        }
+    }
+
+    func write(_ bytes: [UInt8]) throws {
+        try self.state.withLock { state in
+            guard !state.isLocked else { throw Locked() }
+            state.bytes = bytes
+        }
+    }
+}
+
 /// A store whose first write fails.
 final class FailingOnce: ClientStore {
     struct Failure: Error {}
@@ -220,6 +245,41 @@ struct PinledgerClientTests {
         try await client.refresh()
         #expect(await client.storeFailure == nil)
         #expect(store.stored == (try self.signed(7)))
+    }
+
+    @Test("A store that can be read only later lets no older document take the place of what is in it")
+    func lockedStore() async throws {
+        let store = LockedStore(try self.signed(9))
+        let services = Services([self.one: .document(try self.signed(5))])
+        let client = try self.client(services, store: store)
+        #expect(await client.load().store != nil)
+        #expect(try await client.refresh() == .replaced(version: 5))
+        #expect(store.content == (try self.signed(9)))
+        #expect(await client.storedVersion == 0)
+        store.unlock()
+        #expect(await client.load() == PinledgerClient.LoadOutcome())
+        #expect(client.policy.document?.version == 9)
+        #expect(await client.storedVersion == 9)
+        await #expect(throws: RefreshFailure.self) { try await client.refresh() }
+        #expect(store.content == (try self.signed(9)))
+        services.set(self.one, .document(try self.signed(10)))
+        try await client.refresh()
+        #expect(store.content == (try self.signed(10)))
+        #expect(await client.storedVersion == 10)
+    }
+
+    @Test("A document that came while the store was locked is stored with the next answer")
+    func lockedEmptyStore() async throws {
+        let store = LockedStore(nil)
+        let services = Services([self.one: .document(try self.signed(5))])
+        let client = try self.client(services, store: store)
+        try await client.refresh()
+        #expect(store.content == nil)
+        store.unlock()
+        services.set(self.one, .status(304))
+        try await client.refresh()
+        #expect(store.content == (try self.signed(5)))
+        #expect(await client.storeFailure == nil)
     }
 
     @Test("A store that fails costs nothing that is in memory")

@@ -36,7 +36,7 @@ final class ReportServices: ReportTransport {
     }
 }
 
-@Suite("The reporter of an app")
+@Suite("The reporter of an app", .timeLimit(.minutes(2)))
 struct PinledgerReporterTests {
     private let signer = Signer()
     private let install = InstallID(bytes: [UInt8](0..<16)) ?? .random()
@@ -59,7 +59,7 @@ struct PinledgerReporterTests {
         change: (inout ReportConfiguration) -> Void = { _ in }
     ) throws -> PinledgerReporter {
         var configuration = ReportConfiguration(
-            app: try Fixed.app(), install: self.install,
+            install: self.install,
             services: ["https://one.example.com/", "https://two.example.com"],
             key: try ReportKey(id: "tlk_1", secret: self.secret))
         configuration.platform = .server
@@ -134,12 +134,12 @@ struct PinledgerReporterTests {
         let store = MemoryStore()
         let first = try self.reporter(client, services, store: store)
         self.connect(client, first, 9)
-        #expect(await first.flush() == .postponed)
+        #expect(await first.flush() == .postponed(status: nil))
         #expect(services.requests.count == 2)
         services.set("https://one.example.com", 503)
         let second = try self.reporter(client, services, store: store)
         self.connect(client, second, 9)
-        #expect(await second.flush() == .postponed)
+        #expect(await second.flush() == .postponed(status: 503))
         services.set("https://two.example.com", 202)
         #expect(await second.flush() == .sent(outcomes: 1))
         let ids = try services.requests.map { try ReportBatch(parsing: $0.body).outcomes.map(\.id) }
@@ -150,18 +150,76 @@ struct PinledgerReporterTests {
     }
 
     @Test(
-        "A batch that a service refuses for good is dropped, and one that it cannot take now is not",
+        "A batch that is wrong whenever it comes is dropped, and one that may be right elsewhere or later is not",
         arguments: [
-            (400, true), (401, true), (404, true), (413, true), (408, false), (429, false), (500, false), (302, false),
+            (400, true), (413, true), (415, true), (422, true), (401, false), (403, false), (404, false), (405, false),
+            (408, false),
+            (429, false), (500, false), (302, false),
         ])
     func refusals(_ status: Int, _ isFinal: Bool) async throws {
         let client = try await self.client()
-        let services = ReportServices(["https://one.example.com": status])
+        let services = ReportServices(["https://one.example.com": status, "https://two.example.com": status])
         let reporter = try self.reporter(client, services)
         self.connect(client, reporter, 9)
-        #expect(await reporter.flush() == (isFinal ? .refused(status: status) : .postponed))
+        #expect(await reporter.flush() == .postponed(status: status) || isFinal)
+        #expect(services.requests.count == 2)
         services.set("https://one.example.com", 202)
-        #expect(await reporter.flush() == (isFinal ? .idle : .sent(outcomes: 1)))
+        #expect(await reporter.flush() == .sent(outcomes: isFinal ? 0 : 1))
+    }
+
+    @Test("Reports go to services over HTTPS, and on this machine alone without")
+    func confidential() async throws {
+        let client = try await self.client()
+        let services = ReportServices([
+            "http://one.example.com": 202, "http://localhost.example.com": 202, "http://127.0.0.1:8440": 202,
+        ])
+        let reporter = try self.reporter(client, services) { configuration in
+            configuration.services = [
+                "http://one.example.com", "http://localhost.example.com", "http://127.0.0.1:8440",
+            ]
+        }
+        #expect(await reporter.flush() == .sent(outcomes: 0))
+        #expect(services.requests.map(\.url) == ["http://127.0.0.1:8440/client/v1/apps/com.example.shop/reports"])
+    }
+
+    @Test("Outcomes that were kept are dropped when the document asks for reports no more")
+    func turnedOff() async throws {
+        let store = MemoryStore()
+        let services = ReportServices([:])
+        let client = try await self.client()
+        let reporter = try self.reporter(client, services, store: store)
+        self.connect(client, reporter, 9)
+        #expect(await reporter.flush() == .postponed(status: nil))
+        let quiet = try self.reporter(try await self.client(isMonitored: false), services, store: store)
+        #expect(await quiet.flush() == .idle)
+        #expect(ReportJournal(store.read() ?? [], of: self.install)?.pending.isEmpty == true)
+    }
+
+    @Test("A store that could not be read is not written before it is read")
+    func unreadStore() async throws {
+        let client = try await self.client()
+        let services = ReportServices([:])
+        let kept = MemoryStore()
+        let first = try self.reporter(client, services, store: kept)
+        self.connect(client, first, 9)
+        await first.save()
+        let store = LockedStore(kept.read())
+        let second = try self.reporter(client, services, store: store)
+        self.connect(client, second, 1)
+        await second.save()
+        #expect(store.content == kept.read())
+        store.unlock()
+        await second.save()
+        #expect(ReportJournal(store.content ?? [], of: self.install)?.pending.count == 2)
+    }
+
+    @Test("An install's id is made once, and kept")
+    func installID() async throws {
+        let store = MemoryStore()
+        let id = try await InstallID.kept(in: store)
+        #expect(try await InstallID.kept(in: store) == id)
+        #expect(try await InstallID.kept(in: MemoryStore([1, 2, 3])) != id)
+        await #expect(throws: FailingStore.Failure.self) { try await InstallID.kept(in: FailingStore()) }
     }
 
     @Test("A store that fails keeps nothing from being sent")

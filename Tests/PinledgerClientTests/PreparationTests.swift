@@ -4,6 +4,22 @@ import Testing
 
 @testable import PinledgerClient
 
+/// A service that answers when it is told to.
+private final class SlowService: DocumentTransport {
+    private let document = Mutex<[UInt8]?>(nil)
+
+    func answer(_ document: [UInt8]) { self.document.withLock { $0 = document } }
+
+    func get(
+        _: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
+    ) async throws -> DocumentResponse {
+        while true {
+            if let bytes = self.document.withLock({ $0 }) { return DocumentResponse(status: 200, body: bytes) }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}
+
 @Suite("A client before a connection", .timeLimit(.minutes(2)))
 struct PreparationTests {
     private let signer = Signer()
@@ -11,7 +27,7 @@ struct PreparationTests {
     private let stale = Fixed.now.adding(seconds: 86_400)
 
     private func client(
-        _ services: Services, holding document: [UInt8]? = nil, at now: Timestamp = Fixed.now
+        _ services: any DocumentTransport, holding document: [UInt8]? = nil, at now: Timestamp = Fixed.now
     ) async throws -> PinledgerClient {
         let client = PinledgerClient(
             ClientConfiguration(
@@ -36,6 +52,22 @@ struct PreparationTests {
         let other = try await self.client(silent)
         for _ in 0..<5 { await other.prepare(for: "api.example.com") }
         #expect(self.requests(silent) == 1)
+    }
+
+    @Test("Connections that begin while a fetch is under way wait for it")
+    func concurrent() async throws {
+        let services = Services([self.service: .document(try self.signed(7))], delay: .milliseconds(200))
+        let client = try await self.client(services)
+        await withTaskGroup(of: Bool.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    await client.prepare(for: "api.example.com")
+                    return client.policy.document != nil
+                }
+            }
+            for await isThere in group { #expect(isThere) }
+        }
+        #expect(self.requests(services) == 1)
     }
 
     @Test("A fresh document is not fetched again, and a stale one only for hosts that it covers")
@@ -66,10 +98,11 @@ struct PreparationTests {
 
     @Test("A service that is slow holds a connection up for a moment, and its document holds when it comes")
     func slow() async throws {
-        let services = Services([self.service: .document(try self.signed(7))], delay: .milliseconds(400))
-        let client = try await self.client(services)
+        let service = SlowService()
+        let client = try await self.client(service)
         await client.prepare(for: "api.example.com", atMost: .milliseconds(1))
         #expect(client.policy.document == nil)
+        service.answer(try self.signed(7))
         while client.policy.document == nil { try await Task.sleep(for: .milliseconds(10)) }
     }
 

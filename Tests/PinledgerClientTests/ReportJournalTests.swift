@@ -29,8 +29,8 @@ struct ReportJournalTests {
         let batchBatch = journal.batch(holding: 7, at: self.day)
         let batch = try #require(batchBatch)
         #expect(batch.outcomes.map(\.count) == [2] && batch.outcomes[0].time == self.day)
-        journal.settle(batch)
-        #expect(journal.note(try self.outcome(at: self.day.adding(seconds: 120)), of: self.install) == .counted)
+        journal.settle(batch, at: self.day)
+        #expect(journal.note(try self.outcome(at: self.day.adding(seconds: 120)), of: self.install) == .none)
         #expect(journal.batch(holding: 7, at: self.day) == nil)
         let next = self.day.adding(seconds: 86_400)
         #expect(journal.note(try self.outcome(at: next), of: self.install) == .added)
@@ -50,24 +50,24 @@ struct ReportJournalTests {
         #expect(journal.note(try self.outcome(.failure(.pinMismatch), at: next), of: self.install) == .firstFailure)
     }
 
-    @Test("A day of very many hosts keeps room for failures, and counts what it has no room for")
+    @Test("A day of very many hosts keeps room for failures, and ends somewhere")
     func room() throws {
         var journal = ReportJournal()
         for number in 0..<600 { _ = journal.note(try self.outcome(host: "h\(number).example.com"), of: self.install) }
-        #expect(journal.pending.count == ReportJournal.successLimit && journal.dropped == 200)
+        #expect(journal.pending.count == ReportJournal.successLimit)
         for number in 0..<300 {
             _ = journal.note(try self.outcome(.failure(.pinMismatch), host: "h\(number).example.com"), of: self.install)
         }
-        #expect(journal.pending.count == ReportJournal.dayLimit && journal.dropped == 400)
+        #expect(journal.pending.count == ReportJournal.dayLimit)
         var batches = 0
         while let batch = journal.batch(holding: 7, at: self.day) {
             #expect(batch.outcomes.count <= ReportJournal.batchLimit)
-            journal.settle(batch)
+            journal.settle(batch, at: self.day)
             batches += 1
         }
         #expect(batches == 5)
         // What was told takes room too: a loop of new hosts cannot make an install report without end.
-        #expect(journal.note(try self.outcome(host: "new.example.com"), of: self.install) == .counted)
+        #expect(journal.note(try self.outcome(host: "new.example.com"), of: self.install) == .none)
     }
 
     @Test("Adoption is told once a day for each version that is held, without an outcome too")
@@ -76,16 +76,53 @@ struct ReportJournalTests {
         let firstBatch = journal.batch(holding: 7, at: self.day)
         let first = try #require(firstBatch)
         #expect(first.outcomes.isEmpty && first.version == 7)
-        journal.settle(first)
+        journal.settle(first, at: self.day)
         #expect(journal.batch(holding: 7, at: self.day) == nil)
         let higherBatch = journal.batch(holding: 8, at: self.day)
         let higher = try #require(higherBatch)
-        journal.settle(higher)
+        journal.settle(higher, at: self.day)
         #expect(journal.batch(holding: 8, at: self.day) == nil)
         #expect(journal.batch(holding: 8, at: self.day.adding(seconds: 86_400)) != nil)
         #expect(journal.batch(holding: 9, at: self.day, isSampled: false) == nil)
         _ = journal.note(try self.outcome(), of: self.install)
         #expect(journal.batch(holding: 9, at: self.day, isSampled: false) != nil)
+    }
+
+    @Test("A day of very many versions stops telling adoption, and not at the next one without end")
+    func adoptionLimit() throws {
+        var journal = ReportJournal()
+        var told = 0
+        for version in Int64(1)...150 {
+            while let batch = journal.batch(holding: version, at: self.day) {
+                journal.settle(batch, at: self.day)
+                told += 1
+            }
+        }
+        #expect(told == 100)
+    }
+
+    @Test("Outcomes of the day before take no room of today, and old ones are forgotten")
+    func days() throws {
+        var journal = ReportJournal()
+        for number in 0..<ReportJournal.dayLimit {
+            _ = journal.note(try self.outcome(.failure(.pinMismatch), host: "h\(number).example.com"), of: self.install)
+        }
+        let next = self.day.adding(seconds: 86_400)
+        #expect(journal.note(try self.outcome(.failure(.pinMismatch), at: next), of: self.install) == .firstFailure)
+        while let batch = journal.batch(holding: 7, at: next) { journal.settle(batch, at: next) }
+        #expect(journal.note(try self.outcome(.failure(.chainInvalid), at: next), of: self.install) == .added)
+        let later = journal.batch(holding: 7, at: next.adding(seconds: 3 * 86_400))
+        #expect(later?.outcomes == [])
+    }
+
+    @Test("A batch that is refused for good is told no more, and is no adoption")
+    func dropped() throws {
+        var journal = ReportJournal()
+        _ = journal.note(try self.outcome(), of: self.install)
+        let first = journal.batch(holding: 7, at: self.day)
+        journal.drop(try #require(first))
+        #expect(journal.note(try self.outcome(), of: self.install) == .none)
+        #expect(journal.batch(holding: 7, at: self.day)?.outcomes == [])
     }
 
     @Test("A journal is read back as it was, and goes on from there")
@@ -94,12 +131,13 @@ struct ReportJournalTests {
         _ = journal.note(try self.outcome(), of: self.install)
         let batchBatch = journal.batch(holding: 7, at: self.day)
         let batch = try #require(batchBatch)
-        journal.settle(batch)
+        journal.settle(batch, at: self.day)
         _ = journal.note(try self.outcome(.failure(.pinMismatch)), of: self.install)
         let bytes = journal.bytes(of: self.install)
         var read = try #require(ReportJournal(bytes, of: self.install))
         #expect(read.bytes(of: self.install) == bytes && read.pending == journal.pending)
-        #expect(read.note(try self.outcome(), of: self.install) == .counted)
+        #expect(read.note(try self.outcome(), of: self.install) == .none)
+        #expect(read.lastSent == self.day)
         #expect(read.note(try self.outcome(.failure(.pinMismatch)), of: self.install) == .counted)
         #expect(read.pending.map(\.count) == [2])
         #expect(ReportJournal(bytes, of: .random()) == nil)
@@ -126,14 +164,13 @@ struct ReportJournalTests {
 
     @Test("A sample takes about its share of installs, each day others")
     func sample() throws {
-        let app = try Fixed.app()
         let installs = (0..<2000).compactMap {
             InstallID(bytes: Array(sha256([UInt8($0 & 255), UInt8($0 >> 8)]).prefix(16)))
         }
         func sampled(_ share: Int, _ day: Timestamp) -> Set<InstallID> {
             Set(
                 installs.filter { install in
-                    var configuration = ReportConfiguration(app: app, install: install, services: [], key: nil)
+                    var configuration = ReportConfiguration(install: install, services: [], key: nil)
                     configuration.share = share
                     return configuration.isSampled(on: ReportDay(day))
                 })

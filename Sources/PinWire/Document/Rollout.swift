@@ -110,7 +110,9 @@ public struct Rollout: Hashable, Sendable {
                 guard Self.isSalt(text) else { throw salt.defect(Self.saltDefect) }
                 rollout.salt = text
             } else if let salt = members.optional("salt_utf8") {
-                guard let bytes = Hex.decode(try salt.string()), let text = String(validating: bytes, as: UTF8.self),
+                // Its length is looked at first: readers of documents use no tables of Unicode.
+                guard let bytes = Hex.decode(try salt.string()), bytes.count <= 128,
+                    let text = String(validating: bytes, as: UTF8.self),
                     Self.isSalt(text), !text.isPrintableASCII
                 else { throw salt.defect("must be the UTF-8 of a salt that is not printable ASCII, in hexadecimal") }
                 rollout.salt = text

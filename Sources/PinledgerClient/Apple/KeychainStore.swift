@@ -5,7 +5,9 @@
 
     /// A store in the Keychain of Apple's systems: a generic password that this device alone reads, from its first unlock on.
     ///
-    /// It outlasts the deletion of the app, and is not part of a backup that is restored on another device. An item is replaced as a whole.
+    /// It outlasts the deletion of the app, and is not part of a backup that is restored on another device. An item is replaced as a whole. Before
+    /// the first unlock after a start of the device it can be neither read nor written. It is for what is small and seldom changes: a
+    /// document, an install's id; give reports a ``FileStore``.
     public struct KeychainStore: ClientStore {
         /// Why the Keychain could not be read or written: a status of Security.
         public struct Failure: Error, Hashable, Sendable, CustomStringConvertible {
@@ -46,7 +48,11 @@
         }
 
         private var query: [CFString: Any] {
-            [kSecClass: kSecClassGenericPassword, kSecAttrService: self.service, kSecAttrAccount: self.account]
+            // On macOS too the Keychain of iOS: the old one knows neither classes of protection nor this device.
+            [
+                kSecClass: kSecClassGenericPassword, kSecAttrService: self.service, kSecAttrAccount: self.account,
+                kSecUseDataProtectionKeychain: true,
+            ]
         }
 
         private func readNow() throws -> [UInt8]? {
@@ -67,6 +73,10 @@
             if status == errSecItemNotFound {
                 let new = self.query.merging(value) { $1 }
                 status = unsafe SecItemAdd(new as CFDictionary, nil)
+                // Another write was faster.
+                if status == errSecDuplicateItem {
+                    status = SecItemUpdate(self.query as CFDictionary, value as CFDictionary)
+                }
             }
             guard status == errSecSuccess else { throw Failure(status: status) }
         }

@@ -54,6 +54,7 @@
             let request = try Self.request(url, headers, timeout)
             return try await Self.within(timeout) {
                 let (bytes, response) = try await self.session.bytes(for: request, delegate: self)
+                defer { bytes.task.cancel() }
                 guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
                 var body: [UInt8] = []
                 for try await byte in bytes {
@@ -72,9 +73,9 @@
             request.httpBody = Data(body)
             let sent = request
             return try await Self.within(timeout) {
-                // The answer's body is not read: the task ends with its head.
                 let (bytes, response) = try await self.session.bytes(for: sent, delegate: self)
-                bytes.task.cancel()
+                // The answer's body is not read: the task ends with its head.
+                defer { bytes.task.cancel() }
                 guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
                 return response.statusCode
             }
@@ -82,16 +83,14 @@
 
         public func stream(
             _ url: String, headers: [(name: String, value: String)], idle: Duration,
-            take: @escaping @Sendable ([UInt8]) async throws -> Void
+            take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
         ) async throws -> Int {
             // `timeoutInterval` is the longest time without a byte.
             let request = try Self.request(url, headers, idle)
             let (bytes, response) = try await self.session.bytes(for: request, delegate: self)
+            defer { bytes.task.cancel() }
             guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
-            guard response.statusCode == 200 else {
-                bytes.task.cancel()
-                return response.statusCode
-            }
+            guard response.statusCode == 200 else { return response.statusCode }
             var piece: [UInt8] = []
             for try await byte in bytes {
                 piece.append(byte)
@@ -111,7 +110,14 @@
         ) throws(Failure) -> URLRequest {
             guard let address = URL(string: url) else { throw .address(url) }
             var request = URLRequest(url: address, timeoutInterval: Double(timeout.components.seconds) + 1)
-            for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
+            // The system would name the app, its version, the device's system and its languages. A stream is not to be compressed: proxies
+            // hold it back for that.
+            let neutral = [
+                ("User-Agent", "PinledgerClient"), ("Accept-Language", "*"), ("Accept-Encoding", "identity"),
+            ]
+            for (name, value) in neutral + headers.map({ ($0.name, $0.value) }) {
+                request.setValue(value, forHTTPHeaderField: name)
+            }
             return request
         }
 

@@ -68,9 +68,10 @@ struct EventStream: Sendable {
         switch String(ascii: self.line[..<colon]) {
         case "event": self.kind = String(ascii: value)
         case "data":
-            let held = self.data.map { $0 + [UInt8(ascii: "\n")] } ?? []
-            guard held.count + value.count <= Self.lineLimit else { throw .tooLong }
-            self.data = held + value
+            // In place: an event of very many lines costs no more than its bytes.
+            guard (self.data?.count ?? 0) + value.count < Self.lineLimit else { throw .tooLong }
+            if self.data == nil { self.data = [] } else { self.data?.append(UInt8(ascii: "\n")) }
+            self.data?.append(contentsOf: value)
         case "retry":
             if value.count < 10, let number = String(ascii: value).flatMap({ UInt32($0) }) {
                 self.retry = .milliseconds(number)

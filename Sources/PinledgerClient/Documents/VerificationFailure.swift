@@ -1,4 +1,4 @@
-/// Why a document is refused. The raw values are stable: reports and conformance vectors carry them.
+/// Why a document is refused. The raw values are stable: conformance vectors carry them.
 ///
 /// Which one it is follows from the first rule of verification that fails (handbook page `client-integration`, "Verify").
 public enum VerificationFailure: String, Error, CaseIterable, Hashable, Sendable, CustomStringConvertible {

@@ -149,7 +149,7 @@ struct EndPolicies: Sendable {
 
 /// The decision on one connection.
 public struct ConnectionVerdict: Hashable, Sendable {
-    /// The raw values are stable: reports carry them.
+    /// The raw values are stable: conformance vectors carry them.
     public enum Result: String, CaseIterable, Hashable, Sendable {
         /// No pins hold for the host: the platform's validation was all.
         case unpinned

@@ -44,7 +44,7 @@ extension OutcomeReport {
         ])
     }
 
-    /// The same for all connections of an install with this outcome on one day: the server counts it once, however often it is sent.
+    /// The same for all connections of an install with this outcome on one day: a server that has counted it does not count it again.
     func id(on day: ReportDay, of install: InstallID) -> String {
         let parts: [[UInt8]] = [
             Array("pinledger-reports/v1/id".utf8), install.bytes, Array(day.text.utf8), self.identity.canonicalBytes,
@@ -61,8 +61,8 @@ extension ConnectionVerdict {
         case .mismatched: .failure(.reportOnlyMismatch)
         case .refused: .failure(.pinMismatch)
         case .refusedExpired: .failure(.expiredPins)
-        case .unpinned: self.decision?.reason == .pinsExpired ? .failure(.expiredPins) : nil
-        case .refusedWithoutDocument: nil
+        // A connection that went on after the pins had ended is no failure of the servers' keys: the server knows that they have ended.
+        case .unpinned, .refusedWithoutDocument: nil
         }
     }
 }

@@ -6,25 +6,27 @@ package import PinWire
 package struct ReportJournal: Hashable, Sendable {
     /// The most outcomes of a request.
     static let batchLimit = 100
-    /// The most different outcomes of a day; further ones are only counted.
+    /// The most different outcomes of a day; there is no room for further ones.
     static let dayLimit = 500
     /// How many of them may be successes: failures always have room.
     static let successLimit = 400
     /// The most versions of a day that are told to be held.
     private static let adoptedLimit = 100
+    /// How long an outcome waits for a service that takes it, in seconds: older ones say nothing of today's servers.
+    private static let longestWait: Int64 = 2 * 86_400
     /// The most bytes of ``bytes(of:)``.
     static let byteLimit = 1 << 20
 
     /// Outcomes that no service has taken yet, in the order in which they happened first.
     private(set) var pending: [OutcomeReport] = []
-    /// The day of ``told``, ``adopted`` and ``dropped``.
+    /// When a service last took a batch.
+    private(set) var lastSent: Timestamp?
+    /// The day of what follows.
     private var day: ReportDay?
-    /// The ids of outcomes that were told on that day.
+    /// The ids of that day's outcomes that were told.
     private var told: Set<String> = []
     /// The versions of the document that were told to be held on that day.
     private var adopted: Set<Int64> = []
-    /// Outcomes of that day for which there was no room.
-    private(set) var dropped: Int64 = 0
     /// Whether a failure happened on that day.
     private var hasFailed = false
     /// The ids of that day's outcomes, which have neither time nor id there.
@@ -34,7 +36,9 @@ package struct ReportJournal: Hashable, Sendable {
 
     /// How a connection changed the journal.
     package enum Change: Hashable, Sendable {
-        /// It was told before, or counted with one that is there, or there was no room.
+        /// Not at all: it was told before, or there is no room.
+        case none
+        /// It was counted with one that is there.
         case counted
         case added
         /// The day's first failure.
@@ -43,21 +47,20 @@ package struct ReportJournal: Hashable, Sendable {
 
     /// Takes up a connection's outcome, which has a time.
     package mutating func note(_ outcome: OutcomeReport, of install: InstallID) -> Change {
-        guard let time = outcome.time else { return .counted }
+        guard let time = outcome.time else { return .none }
         let day = ReportDay(time)
         self.begin(day)
         let id = self.id(of: outcome, on: day, install)
-        guard !self.told.contains(id) else { return .counted }
+        guard !self.told.contains(id) else { return .none }
         if let place = self.pending.firstIndex(where: { $0.id == id }) {
             let sum = self.pending[place].count + outcome.count
             self.pending[place].count = min(sum, OutcomeReport.largestCount)
             return .counted
         }
         let isFailure = outcome.outcome.isFailure
-        let known = self.pending.count + self.told.count
-        guard known < (isFailure ? Self.dayLimit : Self.successLimit) else {
-            self.dropped += 1
-            return .counted
+        let known = self.told.count + self.pending.count { $0.time.map(ReportDay.init) == day }
+        guard known < (isFailure ? Self.dayLimit : Self.successLimit), self.pending.count < 2 * Self.dayLimit else {
+            return .none
         }
         let isFirst = isFailure && !self.hasFailed
         self.pending.append(outcome)
@@ -85,7 +88,6 @@ package struct ReportJournal: Hashable, Sendable {
         self.ids = [:]
         self.told = []
         self.adopted = []
-        self.dropped = 0
         self.hasFailed = false
     }
 
@@ -99,20 +101,37 @@ package struct ReportJournal: Hashable, Sendable {
     /// What there is to send; nil for nothing.
     ///
     /// - Parameters:
-    ///   - version: The version of the document that is held; 0 for none.
+    ///   - version: The version of the document that is held, and stored; 0 for none.
     ///   - isSampled: Whether the install reports today. What it kept on another day is sent all the same.
     package mutating func batch(holding version: Int64, at now: Timestamp, isSampled: Bool = true) -> Batch? {
         self.begin(ReportDay(now))
-        guard !self.pending.isEmpty || isSampled && !self.adopted.contains(version) else { return nil }
+        let oldest = now.adding(seconds: -Self.longestWait)
+        self.pending.removeAll { $0.time.map { $0 < oldest } ?? true }
+        let isNews = !self.adopted.contains(version) && self.adopted.count < Self.adoptedLimit
+        guard !self.pending.isEmpty || isSampled && isNews else { return nil }
         return Batch(version: version, outcomes: Array(self.pending.prefix(Self.batchLimit)))
     }
 
-    /// Settles a batch: a service has taken it, or will never.
-    mutating func settle(_ batch: Batch) {
+    /// Settles a batch that a service has taken.
+    package mutating func settle(_ batch: Batch, at now: Timestamp) {
+        self.drop(batch)
+        self.lastSent = now
+        if self.adopted.count < Self.adoptedLimit { self.adopted.insert(batch.version) }
+    }
+
+    /// Settles a batch that no service will ever take.
+    mutating func drop(_ batch: Batch) {
         let ids = Set(batch.outcomes.compactMap(\.id))
         self.pending.removeAll { $0.id.map(ids.contains) ?? true }
-        self.told.formUnion(ids)
-        if self.adopted.count < Self.adoptedLimit { self.adopted.insert(batch.version) }
+        self.told.formUnion(batch.outcomes.filter { $0.time.map(ReportDay.init) == self.day }.compactMap(\.id))
+    }
+
+    /// Forgets what was not sent: the document asks for no reports any more.
+    ///
+    /// - Returns: Whether there was anything.
+    mutating func dropPending() -> Bool {
+        defer { self.pending = [] }
+        return !self.pending.isEmpty
     }
 }
 
@@ -137,10 +156,10 @@ extension ReportJournal {
     func bytes(of install: InstallID) -> [UInt8] {
         JSON.members([
             "batch": ["install": .string(install.text), "outcomes": .array(self.pending.map(\.json))],
+            "last_sent": self.lastSent.map { .integer($0.seconds) },
             "day": self.day.map { .string($0.text) },
             "told": .array(self.told.sorted().map { .string($0) }),
             "adopted": .array(self.adopted.sorted().map { .integer($0) }),
-            "dropped": .integer(self.dropped),
             "has_failed": .bool(self.hasFailed),
         ]).canonicalBytes
     }
@@ -154,18 +173,17 @@ extension ReportJournal {
             batch.outcomes.allSatisfy({ $0.install == install && $0.id != nil && $0.time != nil }),
             kept["install"]?.stringValue == install.text,
             let told = json["told"]?.arrayValue, told.count <= Self.dayLimit,
-            let adopted = json["adopted"]?.arrayValue, adopted.count <= Self.adoptedLimit,
-            let dropped = json["dropped"]?.integerValue, dropped >= 0
+            let adopted = json["adopted"]?.arrayValue, adopted.count <= Self.adoptedLimit
         else { return nil }
         self.pending = batch.outcomes.map { outcome in
             var outcome = outcome
             outcome.install = nil
             return outcome
         }
+        self.lastSent = json["last_sent"]?.integerValue.map { Timestamp(seconds: $0) }
         self.day = json["day"]?.stringValue.flatMap { ReportDay(text: $0) }
         self.told = Set(told.compactMap { $0.stringValue })
         self.adopted = Set(adopted.compactMap { $0.integerValue })
-        self.dropped = dropped
         self.hasFailed = json["has_failed"] == true
     }
 }

@@ -8,7 +8,7 @@ package import PinWire
 public struct ReportKey: Sendable, CustomStringConvertible, CustomReflectable {
     /// Why a text is no secret.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
-        public let description = "a report key's secret is tlsec_ and 32 bytes in base64"
+        public let description = "a report key has an id, and a secret of tlsec_ and 32 bytes in base64"
     }
 
     /// The key's id, `tlk_…`.
@@ -27,6 +27,14 @@ public struct ReportKey: Sendable, CustomStringConvertible, CustomReflectable {
         else { throw Malformed() }
         self.id = id
         self.secret = SymmetricKey(data: bytes)
+    }
+
+    /// Reads JSON with the members `key_id` and `secret`; others are left out.
+    public init(json: [UInt8]) throws(Malformed) {
+        guard let members = try? JSON(parsing: json), let id = members["key_id"]?.stringValue,
+            let secret = members["secret"]?.stringValue
+        else { throw Malformed() }
+        try self.init(id: id, secret: secret)
     }
 
     /// The value of the request field `Pinledger-Signature` (RFC 8941): HMAC-SHA-256 over `pinledger-reports/v1`, the app and the time, each

@@ -81,14 +81,12 @@ struct FetchURLCommand: AsyncParsableCommand {
     private func sendAndReport(
         _ url: URLComponents, _ host: String, _ client: PinledgerClient, _ reporter: PinledgerReporter?
     ) async throws {
-        do {
-            try await self.send(url, host, client, reporter)
-        } catch {
-            await Self.report(reporter)
-            guard self.follow else { throw error }
-            Console.error("\(error)")
-        }
+        var failure: (any Error)?
+        do { try await self.send(url, host, client, reporter) } catch { failure = error }
         await Self.report(reporter)
+        guard let failure else { return }
+        guard self.follow else { throw failure }
+        Console.error((failure as? CommandFailure)?.message ?? "\(failure)")
     }
 
     /// Holds the stream of documents open, and fetches again with each.
@@ -134,17 +132,20 @@ struct FetchURLCommand: AsyncParsableCommand {
     /// Nil where nothing is to be reported.
     private func reporter(of client: PinledgerClient, _ http: HTTPClient) throws -> PinledgerReporter? {
         guard let file = self.reportKey else { return nil }
-        guard let data = FileManager.default.contents(atPath: file), let json = try? JSON(parsing: Array(data)),
-            let id = json["key_id"]?.stringValue, let secret = json["secret"]?.stringValue,
-            let key = try? ReportKey(id: id, secret: secret)
+        guard let data = FileManager.default.contents(atPath: file), let key = try? ReportKey(json: Array(data))
         else {
             throw CommandFailure(
                 "\(file) holds no key for reports", advice: "pinledger telemetry key create --output json prints one.",
                 status: .usage)
         }
-        var configuration = ReportConfiguration(
-            app: try AppID(self.pinnedBy), install: self.device.installID.flatMap { InstallID($0) } ?? .random(),
-            services: self.service, key: key)
+        guard let install = self.device.installID.flatMap({ InstallID($0) }) else {
+            throw CommandFailure(
+                "--report-key needs --install-id with 16 bytes in base64url",
+                advice:
+                    "Each id counts as an install: keep using one, such as that of head -c 16 /dev/urandom | basenc --base64url.",
+                status: .usage)
+        }
+        var configuration = ReportConfiguration(install: install, services: self.service, key: key)
         configuration.platform = .server
         configuration.appVersion = self.device.appVersion
         return PinledgerReporter(
@@ -154,10 +155,12 @@ struct FetchURLCommand: AsyncParsableCommand {
     private static func report(_ reporter: PinledgerReporter?) async {
         guard let reporter else { return }
         switch await reporter.flush() {
-        case .idle: Console.error("Nothing was reported: the document asks for no reports.")
+        case .idle: Console.error("Nothing was reported: nothing is new, or the document asks for no reports.")
+        case .sent(outcomes: 0): Console.error("Reported which document this install holds.")
         case .sent(let outcomes): Console.error("Reported \(outcomes) outcome\(outcomes == 1 ? "" : "s").")
         case .refused(let status): Console.error("The service refused the report: it answered \(status).")
-        case .postponed: Console.error("No service took the report.")
+        case .postponed(let status?): Console.error("The service did not take the report: it answered \(status).")
+        case .postponed(nil): Console.error("No service took the report.")
         }
     }
 

@@ -143,7 +143,7 @@ for count in [1, 10, 100, 1000] {
         return sum
     }
     let reporter = PinledgerReporter(
-        ReportConfiguration(app: app, install: install, services: [], key: nil), client: client, store: MemoryStore(),
+        ReportConfiguration(install: install, services: [], key: nil), client: client, store: MemoryStore(),
         transport: NoService(), clock: { now })
     let reported = try await nanoseconds(per: connections) {
         var sum = 0

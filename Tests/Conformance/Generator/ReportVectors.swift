@@ -56,7 +56,11 @@ enum ReportVectors {
             Self.one("a chain that the platform refused", [invalid]),
             Self.one(
                 "pins that have ended",
-                [Self.connection("unpinned", .pinsExpired, arm: nil), Self.connection("matched", after: 3)]),
+                [
+                    Self.connection("refused_expired", .pinsExpired, arm: nil),
+                    Self.connection("unpinned", .pinsExpired, arm: nil), Self.connection("matched", after: 3),
+                ]),
+            Self.one("an empty chain is absent", [Self.connection("refused", pins: [])]),
             Self.one(
                 "what is not reported: a kill switch, a mode of off, a host that the document does not name",
                 [

@@ -99,8 +99,9 @@ struct Runner {
             let now = json["now"]?.integerValue, let version = json["document_version"]?.integerValue,
             let share = json["share"]?.integerValue
         else { throw Unknown(description: "a report misses a member") }
+        let app = try AppID(try Self.text(json, "app"))
         var configuration = ReportConfiguration(
-            app: try AppID(try Self.text(json, "app")), install: install, services: [],
+            install: install, services: [],
             key: try ReportKey(id: try Self.text(key, "id"), secret: try Self.text(key, "secret")))
         configuration.platform = json["platform"]?.stringValue.map { ClientPlatform(named: $0) }
         configuration.appVersion = json["app_version"]?.stringValue
@@ -118,7 +119,7 @@ struct Runner {
         let body = batch.body(of: configuration)
         return [
             "sampled": true, "body": .string(Base64.encode(body)),
-            "signature": .string(key.field(app: configuration.app, at: time, body: body)),
+            "signature": .string(key.field(app: app, at: time, body: body)),
         ]
     }
 

@@ -4,18 +4,13 @@ import SwiftUI
 /// An app that shows what a pinned server answers, and what the device's document says of it.
 @main
 struct ShopApp: App {
-    @State private var shop = Shop()
-
     var body: some Scene {
-        WindowGroup {
-            ShopView(shop: self.shop)
-                .task { await self.shop.run() }
-        }
+        WindowGroup { ShopView() }
     }
 }
 
 struct ShopView: View {
-    let shop: Shop
+    @State private var shop: Shop?
     @State private var items = "Not asked yet."
     @State private var explanation = ""
 
@@ -24,12 +19,22 @@ struct ShopView: View {
             Text(self.items)
             Button("Ask the server") {
                 Task {
-                    self.items = await self.shop.items()
-                    self.explanation = self.shop.explanation
+                    self.items = await self.shop?.items() ?? "The app is not ready."
+                    self.explanation = self.shop?.explanation ?? ""
                 }
             }
             // For support: which rule decided, without any id.
             Text(self.explanation)
+        }
+        .task {
+            do {
+                let shop = try await Shop()
+                self.shop = shop
+                await shop.run()
+            } catch {
+                // A mistake of the build, or a device that was not unlocked yet: no connection is made without pins.
+                self.items = "\(error)"
+            }
         }
     }
 }

@@ -168,16 +168,19 @@ def _outcome(connection: Connection) -> dict[str, Any] | None:
     if reason is None:
         return None
     outcome |= {"outcome": "failure", "reason": reason}
-    if reason != "chain_invalid" and connection.chain is not None:
+    if reason != "chain_invalid" and connection.chain:
         outcome["served_spki"] = list(connection.chain[:_LARGEST_CHAIN])
     return outcome
 
 
 def _failure_reason(connection: Connection) -> str | None:
-    reasons = {"refused": "pin_mismatch", "mismatched": "report_only_mismatch", "invalid_chain": "chain_invalid"}
-    # A chain that the platform refused is told as such even where the pins have ended: it has no validated pins to tell.
-    expired = "expired_pins" if connection.reason == "pins_expired" else None
-    return reasons.get(connection.result, expired)
+    reasons = {
+        "refused": "pin_mismatch",
+        "mismatched": "report_only_mismatch",
+        "invalid_chain": "chain_invalid",
+        "refused_expired": "expired_pins",
+    }
+    return reasons.get(connection.result)
 
 
 def _outcome_id(install: bytes, day: str, outcome: dict[str, Any]) -> str:

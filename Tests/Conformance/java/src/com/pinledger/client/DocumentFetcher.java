@@ -3,6 +3,8 @@ package com.pinledger.client;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 import okhttp3.HttpUrl;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
@@ -17,8 +19,11 @@ public final class DocumentFetcher {
     private final HttpUrl url;
     private final DocumentVerifier verifier;
     private final PinPolicy policy;
+    private static final long CALL_SECONDS = 15;
+
+    private final ReentrantLock fetching = new ReentrantLock();
     private String entityTag;
-    private long lastAttempt = System.nanoTime() - PAUSE_SECONDS * NANOSECONDS;
+    private volatile long lastAttempt = System.nanoTime() - PAUSE_SECONDS * NANOSECONDS;
 
     /**
      * Creates a fetcher.
@@ -26,7 +31,8 @@ public final class DocumentFetcher {
      * @param client A client that is not pinned: a wrong pin must not keep the document away that corrects it.
      */
     public DocumentFetcher(OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy) {
-        this.client = client;
+        // A service that drips its answer must not hold the app up, and documents come from their own address.
+        this.client = client.newBuilder().callTimeout(CALL_SECONDS, TimeUnit.SECONDS).followRedirects(false).build();
         this.url = url;
         this.verifier = verifier;
         this.policy = policy;
@@ -38,7 +44,18 @@ public final class DocumentFetcher {
      * @return Whether another one holds now. If not, what was held is current, or the server has none at the moment.
      * @throws VerificationFailure if the document that was served is refused; what was held still holds
      */
-    public synchronized boolean fetch() throws IOException, VerificationFailure {
+    public boolean fetch() throws IOException, VerificationFailure {
+        fetching.lock();
+        try {
+            return fetchAlone();
+        } finally {
+            // The pause counts from the end: calls that waited for a slow attempt must not make another one each.
+            lastAttempt = System.nanoTime();
+            fetching.unlock();
+        }
+    }
+
+    private boolean fetchAlone() throws IOException, VerificationFailure {
         SignedDocument held = policy.document();
         Request.Builder request = new Request.Builder().url(url)
                 .header("Pinledger-Client", "version=" + (held == null ? 0 : held.payload().version()));
@@ -57,9 +74,6 @@ public final class DocumentFetcher {
             }
             entityTag = response.header("ETag");
             return true;
-        } finally {
-            // The pause counts from the end: calls that waited for a slow attempt must not make another one each.
-            lastAttempt = System.nanoTime();
         }
     }
 
@@ -68,14 +82,26 @@ public final class DocumentFetcher {
      *
      * @return Whether it was tried.
      */
-    synchronized boolean fetchOccasionally() {
-        if (System.nanoTime() - lastAttempt < PAUSE_SECONDS * NANOSECONDS) {
+    boolean fetchOccasionally() {
+        // Where a document is held, a connection does not wait for another one's fetch: what is held judges it.
+        boolean mayWait = policy.document() == null;
+        try {
+            if (!fetching.tryLock(mayWait ? CALL_SECONDS : 0, TimeUnit.SECONDS)) {
+                return false;
+            }
+        } catch (InterruptedException interrupted) {
+            Thread.currentThread().interrupt();
             return false;
         }
         try {
+            if (System.nanoTime() - lastAttempt < PAUSE_SECONDS * NANOSECONDS) {
+                return false;
+            }
             fetch();
         } catch (IOException | VerificationFailure failure) {
             // The connection that waits is judged by the document that is held.
+        } finally {
+            fetching.unlock();
         }
         return true;
     }

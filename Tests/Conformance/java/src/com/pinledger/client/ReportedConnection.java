@@ -82,8 +82,10 @@ public final class ReportedConnection {
                 return "report_only_mismatch";
             case INVALID_CHAIN:
                 return "chain_invalid";
+            case REFUSED_EXPIRED:
+                return "expired_pins";
             default:
-                return reason.equals("pins_expired") ? "expired_pins" : null;
+                return null;
         }
     }
 }

@@ -10,6 +10,8 @@ public enum Verdict {
     REFUSED("refused"),
     /** No pins were compared. */
     UNPINNED("unpinned"),
+    /** The pins have ended, and the app blocks the host then. */
+    REFUSED_EXPIRED("refused_expired"),
     /** The platform refused the chain, so that there is none to compare. */
     INVALID_CHAIN("invalid_chain");
 
