@@ -1,5 +1,3 @@
-internal import Dispatch
-
 #if canImport(Darwin)
     internal import Darwin
 #elseif canImport(Musl)
@@ -26,19 +24,12 @@ public struct FileStore: ClientStore {
 
     /// - Throws: ``Failure``. A file that does not exist is no failure, and one that is too long is nothing.
     public func read() async throws -> [UInt8]? {
-        try await Self.onThread { try self.readNow() }
+        try await onThread { try self.readNow() }
     }
 
     /// - Throws: ``Failure``; the file is then what it was.
     public func write(_ bytes: [UInt8]) async throws {
-        try await Self.onThread { try self.writeNow(bytes) }
-    }
-
-    /// File calls block: not on the threads of Swift's tasks.
-    private static func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-        try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global(qos: .utility).async { continuation.resume(with: Result { try body() }) }
-        }
+        try await onThread { try self.writeNow(bytes) }
     }
 
     private func readNow() throws(Failure) -> [UInt8]? {

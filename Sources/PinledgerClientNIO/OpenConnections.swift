@@ -1,20 +1,21 @@
 import NIOCore
 import NIOTLS
 import PinWire
+import PinledgerClient
 import Synchronization
 
 /// The connections that were let through and are open, with what they were judged by.
 final class OpenConnections: Sendable {
-    private let events = Mutex<[ObjectIdentifier: (channel: any Channel, event: PinnedTLS.Event)]>([:])
+    private let events = Mutex<[ObjectIdentifier: (channel: any Channel, event: ConnectionEvent)]>([:])
 
-    func add(_ channel: any Channel, _ event: PinnedTLS.Event) {
+    func add(_ channel: any Channel, _ event: ConnectionEvent) {
         self.events.withLock { $0[ObjectIdentifier(channel)] = (channel, event) }
     }
 
     func remove(_ channel: any Channel) { self.events.withLock { $0[ObjectIdentifier(channel)] = nil } }
 
     /// Closes those that `isRefused` names; how many they are.
-    func close(where isRefused: (PinnedTLS.Event) -> Bool) -> Int {
+    func close(where isRefused: (ConnectionEvent) -> Bool) -> Int {
         // Event loops wait for the lock.
         let open = self.events.withLock { Array($0.values) }
         let refused = open.filter { isRefused($0.event) }.map(\.channel)
@@ -29,11 +30,11 @@ final class OpenConnectionHandler: ChannelInboundHandler {
 
     private let connections: OpenConnections
     private let attempt: PinnedTLS.Attempt
-    private let isRefused: @Sendable (PinnedTLS.Event) -> Bool
+    private let isRefused: @Sendable (ConnectionEvent) -> Bool
 
     init(
         _ connections: OpenConnections, _ attempt: PinnedTLS.Attempt,
-        isRefused: @escaping @Sendable (PinnedTLS.Event) -> Bool
+        isRefused: @escaping @Sendable (ConnectionEvent) -> Bool
     ) {
         self.connections = connections
         self.attempt = attempt

@@ -20,35 +20,10 @@ public struct PinnedTLS: Sendable {
         case only(pem: [String])
     }
 
-    /// One judged chain, for reports and support screens. The server proves that it has the certificate's key afterwards: one that does
-    /// not gets no connection, whatever the event says.
-    public struct Event: Sendable {
-        public enum Outcome: Hashable, Sendable {
-            /// The chain leads to no authority, is for another name, or is not valid now: pins were not looked at.
-            case invalidChain(String)
-            case judged(ConnectionVerdict)
-        }
-
-        public var host: String
-        public var outcome: Outcome
-        /// The policy that judged.
-        public var policy: PinPolicy
-        /// The pins of the validated chain, the host's own first; none where the chain is invalid.
-        public var chain: [Pin]
-
-        /// Whether the chain lets the connection go on.
-        public var isAccepted: Bool {
-            switch self.outcome {
-            case .invalidChain: false
-            case .judged(let verdict): verdict.isAccepted
-            }
-        }
-    }
-
     /// Why a handshake was refused.
     public struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         public let host: String
-        public let outcome: Event.Outcome
+        public let outcome: ConnectionEvent.Outcome
         /// The pins of the validated chain, the host's own first.
         public let chain: [Pin]
 
@@ -73,7 +48,7 @@ public struct PinnedTLS: Sendable {
 
     /// What became of one handshake, for the code that made it.
     final class Attempt: Sendable {
-        private let event = Mutex<Event?>(nil)
+        private let event = Mutex<ConnectionEvent?>(nil)
 
         /// Nil where the handshake was accepted, or did not come to its chain.
         var refusal: Refusal? {
@@ -83,9 +58,9 @@ public struct PinnedTLS: Sendable {
         }
 
         /// What was judged; nil before.
-        var judged: Event? { self.event.withLock { $0 } }
+        var judged: ConnectionEvent? { self.event.withLock { $0 } }
 
-        fileprivate func note(_ event: Event) { self.event.withLock { $0 = event } }
+        fileprivate func note(_ event: ConnectionEvent) { self.event.withLock { $0 = event } }
     }
 
     /// The most certificates of a presented chain that are looked at; a longer one is refused.
@@ -95,7 +70,7 @@ public struct PinnedTLS: Sendable {
     private var context: NIOSSLContext
     private let roots: CertificateStore
     private let clock: @Sendable () -> Timestamp
-    private let onEvent: @Sendable (Event) -> Void
+    private let onEvent: @Sendable (ConnectionEvent) -> Void
     private let open = OpenConnections()
 
     /// - Parameters:
@@ -104,7 +79,7 @@ public struct PinnedTLS: Sendable {
     /// - Throws: An error of swift-certificates for authorities that are not PEM, or of swift-nio-ssl.
     public init(
         client: PinledgerClient, authorities: Authorities = .system, applicationProtocols: [String] = [],
-        onEvent: @escaping @Sendable (Event) -> Void = { _ in },
+        onEvent: @escaping @Sendable (ConnectionEvent) -> Void = { _ in },
         clock: @escaping @Sendable () -> Timestamp = SystemClock.now
     ) throws {
         self.context = try Self.context(offering: applicationProtocols)
@@ -151,7 +126,7 @@ public struct PinnedTLS: Sendable {
 
     /// Whether the policy that holds now refuses what an earlier one let through.
     @Sendable
-    private func isRefusedNow(_ event: Event) -> Bool {
+    private func isRefusedNow(_ event: ConnectionEvent) -> Bool {
         let policy = self.client.policy
         return policy.generation != event.policy.generation
             && !policy.judge(event.chain, of: event.host, at: self.clock()).isAccepted
@@ -189,15 +164,16 @@ public struct PinnedTLS: Sendable {
         }
     }
 
-    private func judge(_ presented: [NIOSSLCertificate], of host: String, isAddress: Bool) async -> Event {
+    private func judge(_ presented: [NIOSSLCertificate], of host: String, isAddress: Bool) async -> ConnectionEvent {
         let validation = await self.validated(presented, for: host, isAddress)
         let policy = self.client.policy
         switch validation {
-        case .invalid(let reason): return Event(host: host, outcome: .invalidChain(reason), policy: policy, chain: [])
+        case .invalid(let reason):
+            return ConnectionEvent(host: host, outcome: .invalidChain(reason), policy: policy, chain: [])
         case .valid(let chain):
             let verdict = policy.judge(chain, of: host, at: self.clock())
             if verdict.result == .refused { self.client.noteRefusal() }
-            return Event(host: host, outcome: .judged(verdict), policy: policy, chain: chain)
+            return ConnectionEvent(host: host, outcome: .judged(verdict), policy: policy, chain: chain)
         }
     }
 

@@ -106,8 +106,8 @@ struct PinnedTLSTests {
     /// What became of a handshake; a byte goes back and forth where it was accepted.
     private func connect(
         _ client: PinledgerClient, to server: TLSServer, as host: String? = nil, trusting authorities: [Authority]
-    ) async throws -> PinnedTLS.Event {
-        let events = Mutex<[PinnedTLS.Event]>([])
+    ) async throws -> ConnectionEvent {
+        let events = Mutex<[ConnectionEvent]>([])
         let tls = try PinnedTLS(
             client: client, authorities: .only(pem: authorities.map { try $0.pem }),
             onEvent: { event in events.withLock { $0.append(event) } })
@@ -128,7 +128,7 @@ struct PinnedTLSTests {
         return event
     }
 
-    private func result(_ event: PinnedTLS.Event) -> ConnectionVerdict.Result? {
+    private func result(_ event: ConnectionEvent) -> ConnectionVerdict.Result? {
         guard case .judged(let verdict) = event.outcome else { return nil }
         return verdict.result
     }

@@ -1,5 +1,4 @@
 #if canImport(Security)
-    internal import Dispatch
     internal import Foundation
     internal import Security
 
@@ -32,19 +31,12 @@
 
         /// - Throws: ``Failure``. An item that does not exist is no failure.
         public func read() async throws -> [UInt8]? {
-            try await Self.onThread { try self.readNow() }
+            try await onThread { try self.readNow() }
         }
 
         /// - Throws: ``Failure``; the item is then what it was.
         public func write(_ bytes: [UInt8]) async throws {
-            try await Self.onThread { try self.writeNow(bytes) }
-        }
-
-        /// Calls to the Keychain block: not on the threads of Swift's tasks.
-        private static func onThread<R: Sendable>(_ body: @escaping @Sendable () throws -> R) async throws -> R {
-            try await withCheckedThrowingContinuation { continuation in
-                DispatchQueue.global(qos: .utility).async { continuation.resume(with: Result { try body() }) }
-            }
+            try await onThread { try self.writeNow(bytes) }
         }
 
         private var query: [CFString: Any] {

@@ -25,33 +25,9 @@
     /// Over HTTP/2 the system may use a connection for a second host that its certificate names and whose address is the same, without
     /// asking. Give hosts with pins a session of their own, or one for each set of hosts with the same pins.
     public final class PinnedSessionDelegate: NSObject, URLSessionTaskDelegate, Sendable {
-        /// One judged chain, for reports and support screens.
-        public struct Event: Sendable {
-            public enum Outcome: Hashable, Sendable {
-                /// The system does not trust the chain, with its words: pins were not looked at.
-                case invalidChain(String)
-                case judged(ConnectionVerdict)
-            }
-
-            public var host: String
-            public var outcome: Outcome
-            /// The policy that judged.
-            public var policy: PinPolicy
-            /// The pins of the validated chain, the host's own first; none where the chain is invalid.
-            public var chain: [Pin]
-
-            /// Whether the connection goes on.
-            public var isAccepted: Bool {
-                switch self.outcome {
-                case .invalidChain: false
-                case .judged(let verdict): verdict.isAccepted
-                }
-            }
-        }
-
         private let client: PinledgerClient
         private let clock: @Sendable () -> Timestamp
-        private let onEvent: @Sendable (Event) -> Void
+        private let onEvent: @Sendable (ConnectionEvent) -> Void
         /// The chains that were let through, by the host's name in its one spelling: connections with them may be open.
         private let accepted = Mutex<[String: Set<[Pin]>]>([:])
         /// The most hosts that are remembered, and the most chains of each.
@@ -59,7 +35,7 @@
 
         /// - Parameter onEvent: Called once for each handshake, before its connection is used. It must not block.
         public init(
-            client: PinledgerClient, onEvent: @escaping @Sendable (Event) -> Void = { _ in },
+            client: PinledgerClient, onEvent: @escaping @Sendable (ConnectionEvent) -> Void = { _ in },
             clock: @escaping @Sendable () -> Timestamp = SystemClock.now
         ) {
             self.client = client
@@ -86,7 +62,7 @@
         /// Validates a chain by the system, for the host, and judges it: for tasks with a delegate of their own.
         ///
         /// It blocks while the system validates, which may ask the network: call it where URLSession calls delegates, not in a task.
-        public func judge(_ trust: SecTrust, of host: String) -> Event {
+        public func judge(_ trust: SecTrust, of host: String) -> ConnectionEvent {
             // The name is part of the policy that is evaluated: a trust that came with another one is not believed.
             let isForHost = SecTrustSetPolicies(trust, SecPolicyCreateSSL(true, host as CFString)) == errSecSuccess
             var failure: CFError?
@@ -94,7 +70,7 @@
             let policy = self.client.policy
             guard isTrusted, let chain = SecTrustCopyCertificateChain(trust) as? [SecCertificate] else {
                 let words = failure.map { "\($0)" } ?? "the system does not trust it"
-                return Event(host: host, outcome: .invalidChain(words), policy: policy, chain: [])
+                return ConnectionEvent(host: host, outcome: .invalidChain(words), policy: policy, chain: [])
             }
             // A certificate whose key cannot be read has no pin.
             let pins = chain.compactMap { certificate in
@@ -103,7 +79,7 @@
             let verdict = policy.judge(pins, of: host, at: self.clock())
             if verdict.isAccepted { self.remember(pins, of: host) }
             if verdict.result == .refused { self.client.noteRefusal() }
-            return Event(host: host, outcome: .judged(verdict), policy: policy, chain: pins)
+            return ConnectionEvent(host: host, outcome: .judged(verdict), policy: policy, chain: pins)
         }
 
         private func remember(_ chain: [Pin], of host: String) {
@@ -146,16 +122,6 @@
         /// app. Whether the system also forgets TLS sessions that it could resume is not documented.
         public func session(like session: URLSession) -> URLSession {
             URLSession(configuration: session.configuration, delegate: self, delegateQueue: nil)
-        }
-    }
-
-    extension PinledgerReporter {
-        /// Takes up a judged handshake: give it to ``PinnedSessionDelegate`` as `onEvent`.
-        public nonisolated func record(_ event: PinnedSessionDelegate.Event) {
-            switch event.outcome {
-            case .invalidChain: self.recordInvalidChain(of: event.host, by: event.policy)
-            case .judged(let verdict): self.record(verdict, of: event.host, by: event.policy, chain: event.chain)
-            }
         }
     }
 #endif

@@ -231,7 +231,7 @@ struct FetchURLCommand: AsyncParsableCommand {
     }
 
     @Sendable
-    private static func show(_ event: PinnedTLS.Event) {
+    private static func show(_ event: ConnectionEvent) {
         guard case .judged(let verdict) = event.outcome else { return }
         let reason = verdict.decision.map { " (\($0.reason.rawValue))" } ?? ""
         let match = verdict.match.map { ", by \($0)" } ?? ""
