@@ -340,6 +340,9 @@ let package = Package(
             path: "Tests/Fuzz/KeyFiles"
         ),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
+        .target(
+            name: "RootKeys", dependencies: ["PinWire", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Tests/RootKeys"),
         .target(name: "ClientLiterals", dependencies: ["Pinning"], path: "Tests/ClientLiterals"),
         .target(
             name: "Fixtures",
@@ -388,7 +391,8 @@ let package = Package(
         .testTarget(
             name: "PinledgerClientTests",
             dependencies: [
-                "PinWire", "PinledgerClient", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
+                "PinWire", "PinledgerClient", "RootKeys", "SeededRandom",
+                .product(name: "Crypto", package: "swift-crypto"),
             ]
         ),
         .testTarget(
@@ -465,11 +469,14 @@ let package = Package(
         .testTarget(name: "KeysTests", dependencies: ["COpenSSL", "Keys", "PinWire", "TransparencyLog"]),
         .testTarget(
             name: "PinWireTests",
-            dependencies: ["PinWire", "SeededRandom", .product(name: "Crypto", package: "swift-crypto")],
+            dependencies: [
+                "PinWire", "RootKeys", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
+            ],
             exclude: ["Golden", "Vectors"]
         ),
         .testTarget(
-            name: "PinningTests", dependencies: ["Addresses", "ClientLiterals", "PinWire", "Pinning", "SeededRandom"],
+            name: "PinningTests",
+            dependencies: ["Addresses", "ClientLiterals", "PinWire", "Pinning", "RootKeys", "SeededRandom"],
             exclude: ["Golden"]
         ),
         .testTarget(
