@@ -6,7 +6,7 @@ public struct ClientConfiguration: Sendable {
     public var app: AppID
     /// The issuer that documents name: `iss`.
     public var issuer: String
-    /// The keys that ship with the app.
+    /// The root of trust or the keys that ship with the app.
     public var anchors: TrustAnchors
     /// The addresses of services that have documents, such as `https://pins.example.com`, in the order in which they are asked.
     /// A slash at the end makes no difference.

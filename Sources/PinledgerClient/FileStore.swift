@@ -6,9 +6,9 @@
     internal import Glibc
 #endif
 
-/// A store in a file, which is replaced in one step: at every moment the file is the document from before or the new one.
+/// A store in a file, which is replaced in one step: at every moment the file is the one from before or the new one.
 ///
-/// Nothing guards the file besides the document's own signature, which is verified whenever it is read. Give each process a file of its
+/// Nothing guards the file besides the signatures in it, which are verified whenever it is read. Give each process a file of its
 /// own: of two on one file, the last one that writes wins, and may write an older document than the other one has. A symbolic link is
 /// replaced by the file.
 public struct FileStore: ClientStore {
@@ -52,7 +52,7 @@ public struct FileStore: ClientStore {
             guard count > 0 else { return bytes }
             bytes += part[..<count]
             // No document has as many: it is another file.
-            guard bytes.count <= DocumentVerifier.byteLimit else { return nil }
+            guard bytes.count <= StoredState.byteLimit else { return nil }
         }
     }
 

@@ -71,6 +71,14 @@ extension PinledgerClient {
         return try await self.refresh() != .unchanged
     }
 
+    /// Takes a document that a stream has brought. One that is refused may need the next root of trust: a fetch asks for both.
+    fileprivate func take(streamed document: UnverifiedDocument) async throws {
+        do throws(VerificationFailure) { _ = try await self.take(sent: document) } catch {
+            guard self.root != nil, self.mayFetchAgain() else { throw error }
+            try await self.refresh()
+        }
+    }
+
     /// Whether the held document should have been replaced by now.
     fileprivate var isStale: Bool { self.policy.document?.isStale(at: self.now) ?? false }
 
@@ -107,7 +115,7 @@ private actor StreamReader {
             if event.data.first == UInt8(ascii: "{") {
                 if try await self.client.fetchAnnounced() { self.hasBrought = true }
             } else {
-                _ = try await self.client.take(sent: UnverifiedDocument(event.data))
+                try await self.client.take(streamed: UnverifiedDocument(event.data))
                 self.hasBrought = true
             }
         }

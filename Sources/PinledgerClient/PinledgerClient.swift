@@ -19,9 +19,9 @@ public actor PinledgerClient {
     }
 
     let configuration: ClientConfiguration
-    private let verifier: DocumentVerifier
+    var verifier: DocumentVerifier
     private let store: any ClientStore
-    private let transport: any DocumentTransport
+    let transport: any DocumentTransport
     private let clock: @Sendable () -> Timestamp
     var now: Timestamp { self.clock() }
     let random: @Sendable (Range<Double>) -> Double
@@ -54,6 +54,12 @@ public actor PinledgerClient {
     private var isStoreRead = false
     /// What speaks against the document that ships with the app, once it was looked at.
     private var builtin: VerificationFailure??
+    /// The root of trust by which it was looked at.
+    private var builtinRoot: RootOfTrust?
+    /// The roots of trust after the one that ships with the app.
+    var laterRoots: [RootOfTrust] = []
+    /// Why the last root that a service has sent was not taken; nil where it was, or there was none.
+    public internal(set) var rootFailure: RootOfTrust.Failure?
     /// The version of the document in the store; 0 for none.
     private(set) var storedVersion: Int64 = 0
 
@@ -111,7 +117,7 @@ public actor PinledgerClient {
         public var store: String?
     }
 
-    /// Takes up the document that ships with the app, and then the stored one. Call it before the first connection; ``refresh()`` does
+    /// Takes up the stored roots of trust, the document that ships with the app, and then the stored one. Call it before the first connection; ``refresh()`` does
     /// it where nobody has.
     ///
     /// A stored document is verified as a fetched one is: what was altered, is another app's or is older than the one that ships with the
@@ -132,26 +138,42 @@ public actor PinledgerClient {
 
     private func look() async -> LoadOutcome {
         var outcome = LoadOutcome()
-        let builtin = self.builtin ?? self.configuration.builtinDocument.flatMap { self.refusal(of: $0) }
-        self.builtin = .some(builtin)
-        outcome.builtin = builtin
         do {
-            let bytes = try await self.store.read()
+            let stored = try await self.store.read().map { StoredState($0) }
             let fetched = self.storeFailure == nil ? nil : self.policy.document
-            outcome.stored = bytes.flatMap { self.refusal(of: $0) }
+            self.takeRoots(stored?.roots ?? [])
+            self.dropUntrusted()
+            outcome.builtin = self.takeBuiltin()
+            outcome.stored = stored?.document.flatMap { self.refusal(of: $0) }
             self.isStoreRead = true
             self.storeFailure = nil
-            if let held = self.policy.document, held.bytes == bytes {
+            if let held = self.policy.document, held.bytes == stored?.document {
                 self.noteStored(held)
             } else if let fetched, fetched == self.policy.document {
                 // It came while the store could not be read, and is stored with the next answer.
                 self.storeFailure = "version \(fetched.version) is not stored yet"
             }
         } catch {
+            outcome.builtin = self.takeBuiltin()
             outcome.store = "\(error)"
             self.storeFailure = outcome.store
         }
         return outcome
+    }
+
+    /// Takes up the document that ships with the app; what speaks against it.
+    private func takeBuiltin() -> VerificationFailure? {
+        if let builtin, self.builtinRoot == self.root { return builtin }
+        let builtin = self.configuration.builtinDocument.flatMap { self.refusal(of: $0) }
+        (self.builtin, self.builtinRoot) = (.some(builtin), self.root)
+        return builtin
+    }
+
+    /// Lets go of a held document whose key is no longer trusted: the one that ships with the app takes its place, or none.
+    func dropUntrusted() {
+        guard let held = self.policy.document, !self.verifier.anchors.contains(held.keyID) else { return }
+        self.hold { $0.replacing(nil) }
+        _ = self.takeBuiltin()
     }
 
     private func noteStored(_ document: VerifiedDocument) {
@@ -248,7 +270,18 @@ public actor PinledgerClient {
     }
 
     private func ask(_ service: String) async -> Answer {
-        let held = self.policy.document
+        let answer = await self.askForDocument(service)
+        let cause: RefreshFailure.Cause? = if case .missed(let cause) = answer { cause } else { nil }
+        guard self.isRootDue(after: cause), await self.fetchRoots(from: service) else { return answer }
+        // What was refused may be trusted now, and what is held no more: both are looked at before anything else holds.
+        let again = await self.askForDocument(service)
+        self.dropUntrusted()
+        await self.keep()
+        return again
+    }
+
+    private func askForDocument(_ service: String) async -> Answer {
+        let held = self.policy.document.flatMap { self.verifier.anchors.contains($0.keyID) ? $0 : nil }
         var headers = [(name: "Accept", value: "application/jose"), self.clientField]
         if let held { headers.append(("If-None-Match", "\"\(held.tag)\"")) }
         let response: DocumentResponse
@@ -294,10 +327,12 @@ public actor PinledgerClient {
         // Owned by the actor until it has ended: it is one write.
         let task = Task {
             await before?.value
-            guard self.isStoreRead, let held = self.policy.document else { return }
+            let held = self.policy.document
+            guard self.isStoreRead, held != nil || !self.laterRoots.isEmpty else { return }
             do {
-                try await self.store.write(held.bytes)
-                self.noteStored(held)
+                try await self.store.write(StoredState(roots: self.laterRoots, document: held).bytes)
+                self.storedVersion = held?.version ?? 0
+                self.storeFailure = nil
             } catch { self.storeFailure = "\(error)" }
         }
         self.writing = task

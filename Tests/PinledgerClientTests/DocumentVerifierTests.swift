@@ -74,7 +74,7 @@ struct DocumentVerifierTests {
         for (failure, bytes) in cases { #expect(try self.verdict(bytes) == failure, "\(failure)") }
         #expect(try self.verdict(try self.signer.sign(document, issued: Fixed.now.seconds + 300)) == nil)
         #expect(
-            Set(cases.map(\.0)).union([.olderVersion, .contradiction, .issuedEarlier])
+            Set(cases.map(\.0)).union([.olderVersion, .contradiction, .issuedEarlier, .rootExpired])
                 == Set(VerificationFailure.allCases))
     }
 

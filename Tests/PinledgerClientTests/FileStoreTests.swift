@@ -48,9 +48,9 @@ struct FileStoreTests {
     func tooLong() async throws {
         try await self.withDirectory { directory in
             let store = FileStore(path: directory.appending(path: "document").path)
-            try await store.write([UInt8](repeating: 65, count: DocumentVerifier.byteLimit))
-            #expect(try await store.read()?.count == DocumentVerifier.byteLimit)
-            try await store.write([UInt8](repeating: 65, count: DocumentVerifier.byteLimit + 1))
+            try await store.write([UInt8](repeating: 65, count: StoredState.byteLimit))
+            #expect(try await store.read()?.count == StoredState.byteLimit)
+            try await store.write([UInt8](repeating: 65, count: StoredState.byteLimit + 1))
             #expect(try await store.read() == nil)
         }
     }

@@ -1,6 +1,6 @@
 public import PinWire
 
-/// Decides whether bytes are a document that this app may use: rules 1 to 9 of the handbook page `client-integration`.
+/// Decides whether bytes are a document that this app may use: rules 1 to 10 of the handbook page `client-integration`.
 ///
 /// Pure: the caller gives the time and what is held. The cost grows linearly with the bytes, and at most 2 MiB are looked at.
 public struct DocumentVerifier: Sendable {
@@ -14,7 +14,7 @@ public struct DocumentVerifier: Sendable {
     public let app: AppID
     /// The issuer that documents have to name (`iss`).
     public let issuer: String
-    public let anchors: TrustAnchors
+    public internal(set) var anchors: TrustAnchors
 
     public init(app: AppID, issuer: String, anchors: TrustAnchors) {
         self.app = app
@@ -27,8 +27,8 @@ public struct DocumentVerifier: Sendable {
     /// - Parameters:
     ///   - held: What the app holds; nil where it holds nothing. One whose key is no trust anchor any more counts as nothing: a thief
     ///     of that key may have signed a high version.
-    ///   - now: The time by this device's clock. Nil leaves out rule 9, for a document that was accepted before: what it proves then
-    ///     is that the clock is behind.
+    ///   - now: The time by this device's clock. Nil leaves out rules 9 and 10, for a document that was accepted before: what it proves
+    ///     then is that the clock is behind.
     public func verify(
         _ document: UnverifiedDocument, replacing held: VerifiedDocument?, at now: Timestamp?
     ) throws(VerificationFailure) -> VerifiedDocument {
@@ -41,6 +41,7 @@ public struct DocumentVerifier: Sendable {
             guard verified.issued.issuedAt >= held.issued.issuedAt else { throw .issuedEarlier }
         }
         if let now, now.adding(seconds: IssuedDocument.clockSkew) < verified.issued.issuedAt { throw .issuedAhead }
+        if let now, let root = self.anchors.root, root.expiresAt <= now { throw .rootExpired }
         return verified
     }
 

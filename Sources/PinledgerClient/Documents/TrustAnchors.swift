@@ -1,15 +1,18 @@
 internal import Crypto
-internal import PinWire
+public import PinWire
 
-/// The Ed25519 keys that may sign an app's documents: the JWK Set (RFC 7517) that ships with the app.
+/// The Ed25519 keys that may sign an app's documents: those of the root of trust that ships with the app, or a JWK Set (RFC 7517) that does.
 ///
-/// Keys come from nowhere else. A key that an app's update leaves out is revoked for that install: documents that it has signed, also
-/// the one that is held, are trusted no more.
+/// A root of trust is replaced by the next one that its keys have signed; a JWK Set only by the app's next release. A key that is left out
+/// is revoked for that install: documents that it has signed, also the one that is held, are trusted no more.
 public struct TrustAnchors: Sendable {
     /// Why bytes are no set of keys.
     public struct Malformed: Error, Hashable, Sendable, CustomStringConvertible {
         public let description: String
     }
+
+    /// The root of trust of which they are; nil for a JWK Set.
+    public let root: RootOfTrust?
 
     /// The most bytes of a set.
     public static let byteLimit = 64 << 10
@@ -48,6 +51,22 @@ public struct TrustAnchors: Sendable {
             keys[thumbprint] = key
         }
         self.keys = keys
+        self.root = nil
+    }
+
+    /// Reads the root of trust that ships with the app.
+    ///
+    /// - Throws: ``Malformed``, also where its own keys have not signed it.
+    public init(root bytes: [UInt8]) throws(Malformed) {
+        do throws(RootOfTrust.Failure) { self.init(try RootOfTrust(bytes)) } catch {
+            throw Malformed(
+                description: error == .missingSignatures ? "the root is not signed by enough of its keys" : "\(error)")
+        }
+    }
+
+    init(_ root: RootOfTrust) {
+        self.root = root
+        self.keys = root.documentKeys.compactMapValues { try? Curve25519.Signing.PublicKey(rawRepresentation: $0) }
     }
 
     /// RFC 7638 section 3, for an Ed25519 key (RFC 8037 appendix A.3).

@@ -26,6 +26,8 @@ public enum VerificationFailure: String, Error, CaseIterable, Hashable, Sendable
     case issuedEarlier = "issued_earlier"
     /// Rule 9: signed more than 300 seconds ahead of this clock.
     case issuedAhead = "issued_ahead"
+    /// Rule 10: the root of trust has ended, and the next one is not there.
+    case rootExpired = "root_expired"
 
     public var description: String {
         switch self {
@@ -41,6 +43,7 @@ public enum VerificationFailure: String, Error, CaseIterable, Hashable, Sendable
         case .contradiction: "the document has another content under the same version"
         case .issuedEarlier: "the document was signed before the one that is held"
         case .issuedAhead: "the document was signed in the future, or this device's clock is behind"
+        case .rootExpired: "the root of trust has ended, and the service has no next one"
         }
     }
 }

@@ -24,7 +24,9 @@ struct FetchURLCommand: AsyncParsableCommand {
 
     @Argument(help: "The address, beginning with https://.") var url: String
     @Option(help: ArgumentHelp("App whose document judges the connection.", valueName: "app")) var pinnedBy: String
-    @Option(help: ArgumentHelp("File with the keys that ship with the app (JWKS).", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "File with the root of trust that ships with the app, or with the keys that do (JWKS).", valueName: "file"))
     var trustedKeys: String
     @Option(
         help: ArgumentHelp(
@@ -112,7 +114,10 @@ struct FetchURLCommand: AsyncParsableCommand {
             throw CommandFailure("\(self.trustedKeys) cannot be read", status: .usage)
         }
         let anchors: TrustAnchors
-        do { anchors = try TrustAnchors(jwks: Array(keys)) } catch {
+        do {
+            let isRoot = (try? JSON(parsing: Array(keys)))?["signed"] != nil
+            anchors = isRoot ? try TrustAnchors(root: Array(keys)) : try TrustAnchors(jwks: Array(keys))
+        } catch {
             throw CommandFailure("\(self.trustedKeys): \(error)", status: .usage)
         }
         guard !self.service.isEmpty || self.store != nil else {

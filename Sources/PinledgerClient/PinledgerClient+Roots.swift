@@ -1,0 +1,69 @@
+public import PinWire
+
+// The root of trust, where an app ships one: taken over from the store, and replaced by its successors.
+
+extension PinledgerClient {
+    /// How many fetches there are for one look at the next root: with one an hour, a look each day. By chance, so that neither installs
+    /// look all at once, nor those never that run for a short time.
+    private static let fetchesPerLook = 24.0
+
+    /// The root of trust that holds; nil where the app ships keys alone.
+    public var root: RootOfTrust? { self.verifier.anchors.root }
+
+    /// Whether a service is to be asked for the next root after what became of the document.
+    func isRootDue(after cause: RefreshFailure.Cause?) -> Bool {
+        guard let root else { return false }
+        // A refusal may have its cause in a root that is out of date: a new key, or a version that the thief of an old one has signed.
+        if case .refused = cause { return true }
+        return root.expiresAt <= self.now || self.random(0..<Self.fetchesPerLook) < 1
+    }
+
+    /// Fetches the roots after the present one, one after the other, and takes them over.
+    ///
+    /// What a service cannot give is no failure: most of the time there is no next root.
+    ///
+    /// - Returns: Whether another root holds now.
+    func fetchRoots(from service: String) async -> Bool {
+        guard let first = self.root else { return false }
+        var roots: [RootOfTrust] = []
+        while roots.count < StoredState.rootLimit {
+            let last = roots.last ?? first
+            guard let bytes = await self.fetchRoot(last.version + 1, from: service) else { break }
+            do throws(RootOfTrust.Failure) {
+                roots.append(try last.next(bytes))
+                self.rootFailure = nil
+            } catch {
+                self.rootFailure = error
+                break
+            }
+        }
+        guard let last = roots.last, self.root == first else { return false }
+        self.laterRoots += roots
+        self.verifier.anchors = TrustAnchors(last)
+        return true
+    }
+
+    private func fetchRoot(_ version: Int64, from service: String) async -> [UInt8]? {
+        let base = service.hasSuffix("/") ? String(service.dropLast()) : service
+        let response = try? await self.transport.get(
+            "\(base)/client/v1/roots/\(version)", headers: [("Accept", "application/json")],
+            limit: RootOfTrust.byteLimit, timeout: self.configuration.fetchTimeout)
+        guard let response, response.status == 200 else { return nil }
+        return response.body
+    }
+
+    /// Takes over the roots that a store has kept.
+    ///
+    /// The store need not be trusted: each root has to be the next one, from the one on that ships with the app. A newer app ships a newer one: the
+    /// earlier ones are skipped.
+    func takeRoots(_ stored: [[UInt8]]) {
+        guard var root = self.root else { return }
+        for bytes in stored {
+            guard let next = try? root.next(bytes) else { continue }
+            self.laterRoots.append(next)
+            root = next
+        }
+        guard root != self.root else { return }
+        self.verifier.anchors = TrustAnchors(root)
+    }
+}

@@ -1,0 +1,34 @@
+internal import PinWire
+
+/// What a client's store keeps: the roots of trust after the one that ships with the app, oldest first, and the document.
+///
+/// A line for each root, and then the document without a line's end. Without roots it is the document, byte for byte.
+struct StoredState: Hashable {
+    /// Bytes that claim to be roots.
+    var roots: [[UInt8]]
+    /// Bytes that claim to be a document; nil for none.
+    var document: [UInt8]?
+
+    /// The most roots that are kept, and that one fetch takes over.
+    static let rootLimit = 64
+    static let byteLimit = DocumentVerifier.byteLimit + Self.rootLimit * (RootOfTrust.byteLimit + 1)
+
+    init(roots: [RootOfTrust], document: VerifiedDocument?) {
+        self.roots = roots.suffix(Self.rootLimit).map(\.bytes)
+        self.document = document?.bytes
+    }
+
+    init(_ bytes: [UInt8]) {
+        let lines = bytes.split(
+            separator: UInt8(ascii: "\n"), maxSplits: Self.rootLimit, omittingEmptySubsequences: false)
+        self.roots = lines.dropLast().map(Array.init)
+        let last = lines.last ?? []
+        self.document = last.isEmpty ? nil : Array(last)
+    }
+
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        for root in self.roots { bytes += root + [UInt8(ascii: "\n")] }
+        return bytes + (self.document ?? [])
+    }
+}

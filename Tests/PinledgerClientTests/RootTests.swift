@@ -1,0 +1,243 @@
+import Crypto
+import PinWire
+import RootKeys
+import Synchronization
+import Testing
+
+@testable import PinledgerClient
+
+/// A service with a document and roots of trust.
+final class RootService: DocumentTransport {
+    private struct Content {
+        var document: [UInt8]?
+        var roots: [String: [UInt8]] = [:]
+    }
+
+    private let content = Mutex(Content())
+    let asked = Mutex<[String]>([])
+
+    func publish(_ document: [UInt8]?) { self.content.withLock { $0.document = document } }
+
+    func publish(_ root: SignedRoot, as version: Int64? = nil) {
+        self.content.withLock { $0.roots["\(version ?? root.metadata.version)"] = root.bytes }
+    }
+
+    func get(
+        _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
+    ) -> DocumentResponse {
+        let name = url.split(separator: "/").last.map(String.init) ?? ""
+        self.asked.withLock { $0.append(name) }
+        let body = self.content.withLock { name == "document" ? $0.document : $0.roots[name] }
+        guard let body, body.count <= limit else { return DocumentResponse(status: 404, body: []) }
+        return DocumentResponse(status: 200, body: body)
+    }
+}
+
+@Suite("The root of trust of an app")
+struct RootTests {
+    private let old = Signer()
+    private let new = Signer()
+    private static let end = Timestamp(seconds: 1_924_992_000)
+
+    private func root(
+        _ version: Int64, _ keys: [Signer], people: [String] = ["Ada", "Bob"], signedBy: [String]? = nil,
+        until end: Timestamp = Self.end
+    ) throws -> SignedRoot {
+        try .made(
+            version, people: people, documents: keys.map { Array($0.key.publicKey.rawRepresentation) }, expiresAt: end,
+            signedBy: signedBy)
+    }
+
+    /// - Parameter looks: Whether each fetch asks for the next root.
+    private func client(
+        _ service: RootService, ships root: SignedRoot, store: any ClientStore = MemoryStore(), builtin: [UInt8]? = nil,
+        at now: Timestamp = Fixed.now, looks: Bool = false
+    ) throws -> PinledgerClient {
+        var configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try TrustAnchors(root: root.bytes),
+            services: ["https://pins.example.com"])
+        configuration.builtinDocument = builtin
+        return PinledgerClient(
+            configuration, store: store, transport: service, clock: { now },
+            random: { looks ? $0.lowerBound : $0.upperBound.nextDown })
+    }
+
+    private func cause(_ refresh: () async throws -> PinledgerClient.Refresh) async -> RefreshFailure.Cause? {
+        do {
+            _ = try await refresh()
+            return nil
+        } catch { return (error as? RefreshFailure)?.causes.first?.cause }
+    }
+
+    @Test func `a document of a key that only the next root has is taken with that root`() async throws {
+        let service = RootService()
+        let client = try self.client(service, ships: try self.root(1, [self.old]))
+        service.publish(try self.old.sign(Fixed.document(7)))
+        #expect(try await client.refresh() == .replaced(version: 7))
+        service.publish(try self.new.sign(Fixed.document(8)))
+        // The root is not there yet: what is held stays.
+        #expect(await self.cause(client.refresh) == .refused(.unknownKey))
+        #expect(client.policy.document?.version == 7)
+        service.publish(try self.root(2, [self.old, self.new]))
+        service.publish(try self.root(3, [self.new]))
+        #expect(try await client.refresh() == .replaced(version: 8))
+        #expect(await client.root?.version == 3)
+    }
+
+    @Test func `a key that the next root leaves out is revoked, with the version that its thief has signed`()
+        async throws
+    {
+        let service = RootService()
+        let client = try self.client(service, ships: try self.root(1, [self.old]), looks: true)
+        service.publish(try self.old.sign(Fixed.document(JSON.largestInteger)))
+        try await client.refresh()
+        service.publish(try self.root(2, [self.new]))
+        service.publish(try self.new.sign(Fixed.document(8)))
+        #expect(try await client.refresh() == .replaced(version: 8))
+        service.publish(try self.old.sign(Fixed.document(9)))
+        #expect(await self.cause(client.refresh) == .refused(.unknownKey))
+        #expect(client.policy.document?.version == 8)
+    }
+
+    @Test func `a held document of a revoked key is let go also where there is no other one`() async throws {
+        let service = RootService()
+        let client = try self.client(service, ships: try self.root(1, [self.old, self.new]), looks: true)
+        service.publish(try self.old.sign(Fixed.document(7)))
+        try await client.refresh()
+        service.publish(try self.root(2, [self.new]))
+        #expect(await self.cause(client.refresh) == .refused(.unknownKey))
+        #expect(client.policy.document == nil)
+    }
+
+    @Test func `the document that ships with the app takes the place of one whose key is revoked`() async throws {
+        let service = RootService()
+        let shipped = try self.new.sign(Fixed.document(3))
+        let client = try self.client(
+            service, ships: try self.root(1, [self.old, self.new]), builtin: shipped, looks: true)
+        service.publish(try self.old.sign(Fixed.document(7)))
+        try await client.refresh()
+        service.publish(try self.root(2, [self.new]))
+        _ = await self.cause(client.refresh)
+        #expect(client.policy.document?.bytes == shipped)
+    }
+
+    static let refused:
+        [(name: String, people: [String], signers: [String], version: Int64, failure: RootOfTrust.Failure)] = [
+            ("signed by strangers", ["Eve", "Mallory"], ["Eve", "Mallory"], 2, .missingSignatures),
+            ("signed by one", ["Ada", "Bob"], ["Ada"], 2, .missingSignatures),
+            ("the present one again", ["Ada", "Bob"], ["Ada", "Bob"], 1, .otherVersion),
+            ("a later one", ["Ada", "Bob"], ["Ada", "Bob"], 3, .otherVersion),
+        ]
+
+    @Test(arguments: Self.refused)
+    func `a root that does not follow changes nothing`(
+        name: String, people: [String], signers: [String], version: Int64, failure: RootOfTrust.Failure
+    ) async throws {
+        let service = RootService()
+        let client = try self.client(service, ships: try self.root(1, [self.old]), looks: true)
+        service.publish(try self.old.sign(Fixed.document(7)))
+        service.publish(try self.root(version, [self.new], people: people, signedBy: signers), as: 2)
+        #expect(try await client.refresh() == .replaced(version: 7), "\(name)")
+        #expect(await client.rootFailure == failure)
+        #expect(await client.root?.version == 1)
+        #expect(client.policy.document?.keyID == self.old.keyID)
+    }
+
+    @Test func `a store keeps roots and document for the next process`() async throws {
+        let (service, store) = (RootService(), MemoryStore())
+        let shipped = try self.root(1, [self.old])
+        service.publish(try self.root(2, [self.old, self.new]))
+        service.publish(try self.root(3, [self.new]))
+        service.publish(try self.new.sign(Fixed.document(7)))
+        let first = try self.client(service, ships: shipped, store: store)
+        try await first.refresh()
+        let second = try self.client(RootService(), ships: shipped, store: store)
+        #expect(await second.load() == PinledgerClient.LoadOutcome())
+        #expect(await second.root?.version == 3)
+        #expect(second.policy.document?.version == 7)
+        // A newer release ships a root that is among them.
+        let updated = try self.client(RootService(), ships: try self.root(2, [self.old, self.new]), store: store)
+        await updated.load()
+        #expect(await updated.root?.version == 3)
+        #expect(updated.policy.document?.version == 7)
+    }
+
+    @Test func `a store that was altered gives no root and no document that was not signed`() async throws {
+        let (service, store) = (RootService(), MemoryStore())
+        let shipped = try self.root(1, [self.old])
+        service.publish(try self.root(2, [self.new]))
+        service.publish(try self.new.sign(Fixed.document(7)))
+        try await self.client(service, ships: shipped, store: store).refresh()
+        let sound = try #require(store.read())
+        for place in stride(from: 0, to: sound.count, by: 3) {
+            var altered = sound
+            altered[place] ^= 0x04
+            let client = try self.client(RootService(), ships: shipped, store: MemoryStore(altered))
+            await client.load()
+            let (root, held) = (await client.root?.version, client.policy.document)
+            #expect(root == 1 || root == 2)
+            #expect(held == nil || (root == 2 && held?.version == 7), "\(place)")
+        }
+        for count in stride(from: 0, to: sound.count, by: 7) {
+            let client = try self.client(RootService(), ships: shipped, store: MemoryStore(Array(sound[..<count])))
+            await client.load()
+            #expect(client.policy.document == nil)
+        }
+    }
+
+    @Test func `a root that has ended lets no document in until the next one is there`() async throws {
+        let service = RootService()
+        let shipped = try self.root(1, [self.old], until: Timestamp(seconds: Fixed.now.seconds + 1))
+        let store = MemoryStore()
+        service.publish(try self.old.sign(Fixed.document(7)))
+        try await self.client(service, ships: shipped, store: store).refresh()
+        let later = Fixed.now.adding(seconds: 1)
+        let client = try self.client(service, ships: shipped, store: store, at: later)
+        service.publish(try self.old.sign(Fixed.document(8)))
+        #expect(await self.cause(client.refresh) == .refused(.rootExpired))
+        #expect(client.policy.document?.version == 7)
+        service.publish(try self.root(2, [self.old]))
+        #expect(try await client.refresh() == .replaced(version: 8))
+    }
+
+    @Test func `a fetch asks for the next root now and then, and always for keys that it does not know`() async throws {
+        let service = RootService()
+        service.publish(try self.old.sign(Fixed.document(7)))
+        let client = try self.client(service, ships: try self.root(1, [self.old]))
+        try await client.refresh()
+        #expect(service.asked.withLock { $0 } == ["document"])
+        service.publish(try self.new.sign(Fixed.document(8)))
+        _ = await self.cause(client.refresh)
+        #expect(service.asked.withLock { $0 } == ["document", "document", "2"])
+        let looking = try self.client(service, ships: try self.root(1, [self.new]), looks: true)
+        try await looking.refresh()
+        #expect(service.asked.withLock { Array($0.dropFirst(3)) } == ["document", "2"])
+    }
+
+    @Test func `one fetch takes over no more than 64 roots`() async throws {
+        let service = RootService()
+        for version in Int64(2)...70 { service.publish(try self.root(version, [self.old])) }
+        service.publish(try self.old.sign(Fixed.document(7)))
+        let store = MemoryStore()
+        let client = try self.client(service, ships: try self.root(1, [self.old]), store: store, looks: true)
+        try await client.refresh()
+        #expect(await client.root?.version == 65)
+        try await client.refresh()
+        #expect(await client.root?.version == 70)
+        // What is kept does not grow without end: an install that is older than all of it asks for them again.
+        #expect(StoredState(try #require(store.read())).roots.count == StoredState.rootLimit)
+    }
+
+    @Test func `an app with a JWK Set asks for no root`() async throws {
+        let service = RootService()
+        service.publish(try self.old.sign(Fixed.document(7)))
+        let configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.old),
+            services: ["https://pins.example.com"])
+        let client = PinledgerClient(
+            configuration, store: MemoryStore(), transport: service, clock: { Fixed.now }, random: { $0.lowerBound })
+        try await client.refresh()
+        #expect(service.asked.withLock { $0 } == ["document"])
+        #expect(await client.root == nil)
+    }
+}
