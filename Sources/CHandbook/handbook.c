@@ -53,6 +53,9 @@ static const unsigned char client_integration[] = {
 static const unsigned char client_library[] = {
 #embed "pages/client-library.md"
 };
+static const unsigned char roots[] = {
+#embed "pages/roots.md"
+};
 static const unsigned char client_migration[] = {
 #embed "pages/client-migration.md"
 };
@@ -170,6 +173,7 @@ static const struct handbook_text pages[] = {
     {"client-integration", client_integration, sizeof client_integration},
     {"client-library", client_library, sizeof client_library},
     {"client-migration", client_migration, sizeof client_migration},
+    {"roots", roots, sizeof roots},
     {"deployed-clients", deployed_clients, sizeof deployed_clients},
     {"imports", imports, sizeof imports},
     {"declared-state", declared_state, sizeof declared_state},

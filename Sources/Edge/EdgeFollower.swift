@@ -11,8 +11,11 @@ import Synchronization
 package final class EdgeFollower: Sendable {
     private let upstream: Upstream
     private let documents: EdgeDocuments
+    private let roots: EdgeRoots
     private let status: EdgeStatus
     private let logger: Logger
+    /// Why the upstream's roots of trust were not taken the last time; nil where they were.
+    private let rootRefusal = Mutex<String?>(nil)
     private let clock: @Sendable () -> Timestamp
     private let interval: Duration
     private let (asked, ask) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -30,11 +33,13 @@ package final class EdgeFollower: Sendable {
 
     /// - Parameter interval: How often the upstream's list is asked for, whether or not the stream stands.
     package init(
-        upstream: Upstream, documents: EdgeDocuments, status: EdgeStatus, logger: Logger, interval: Duration,
+        upstream: Upstream, documents: EdgeDocuments, roots: EdgeRoots, status: EdgeStatus, logger: Logger,
+        interval: Duration,
         clock: @escaping @Sendable () -> Timestamp
     ) {
         self.upstream = upstream
         self.documents = documents
+        self.roots = roots
         self.status = status
         self.logger = logger
         self.interval = interval
@@ -111,6 +116,7 @@ package final class EdgeFollower: Sendable {
         // What the list before had in an older version: several servers behind one address are not in step at every moment.
         var suspects: Set<AppID> = []
         for await _ in self.asked {
+            await self.followRoots()
             do throws(UpstreamFailure) {
                 let tag = known.flatMap { $0.tag.isEmpty ? nil : $0.tag }
                 known = try await self.upstream.list(ifNoneMatch: tag) ?? known
@@ -130,6 +136,24 @@ package final class EdgeFollower: Sendable {
             await self.fetch(wanted)
             self.status.noteRound(at: self.clock())
         }
+    }
+
+    /// Before the documents: a new root may be what makes them trusted.
+    private func followRoots() async {
+        do throws(UpstreamFailure) {
+            let outcome = try await self.roots.refresh(from: self.upstream)
+            if let version = outcome.version { self.logger.log(.rootTaken, ["version": "\(version)"]) }
+            if outcome.hasNewKeys { self.documents.takeOverKeys() }
+            let before = self.rootRefusal.withLock { last in
+                defer { last = outcome.refusal }
+                return last
+            }
+            // Once, and not at each round.
+            if let refusal = outcome.refusal, refusal != before {
+                self.logger.log(.rootRefused, ["reason": "\(refusal)"])
+            }
+            self.note(nil, of: .roots)
+        } catch { self.note(error, of: .roots) }
     }
 
     /// The apps of whose documents the upstream lists others than are served: those to fetch, and those that it lists in an older

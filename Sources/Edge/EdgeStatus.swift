@@ -6,7 +6,7 @@ import Synchronization
 package final class EdgeStatus: Sendable {
     /// What an edge asks its upstream for. Each fails by itself.
     enum Part: String, CaseIterable {
-        case list, stream, documents
+        case list, stream, documents, roots
     }
 
     private struct Content {

@@ -71,6 +71,18 @@ package struct Upstream: Sendable {
         return body
     }
 
+    /// A root of trust, unverified; nil where the upstream has none of this version.
+    func root(version: Int64) async throws(UpstreamFailure) -> [UInt8]? {
+        let (head, body) = try await self.send(
+            self.request("/client/v1/roots/\(version)"), atMost: RootOfTrust.byteLimit)
+        switch head.status.code {
+        case 200: return body
+        // An upstream of an earlier release has no roots.
+        case 404: return nil
+        default: throw Self.failure(head, body)
+        }
+    }
+
     /// Follows the stream of all documents until it ends.
     ///
     /// - Parameters:

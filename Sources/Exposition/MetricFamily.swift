@@ -68,6 +68,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case killSwitches = "pinledger_kill_switches"
     case openChanges = "pinledger_open_changes"
     case signingKeys = "pinledger_signing_keys"
+    case rootExpiry = "pinledger_root_expiry_timestamp_seconds"
     case tokenExpiry = "pinledger_next_token_expiry_timestamp_seconds"
     case pausedWebhooks = "pinledger_paused_webhooks"
     case warnings = "pinledger_warnings"
@@ -245,6 +246,9 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .openChanges:
             Declaration(.gauge, "Proposed changes that wait for approvals, for their time or to be applied.")
         case .signingKeys: Declaration(.gauge, "Keys of documents, by state.", labels: ["state"])
+        case .rootExpiry:
+            Declaration(
+                .gauge, "When the newest root of trust ends, in seconds since 1970; none where none was published.")
         case .tokenExpiry:
             Declaration(
                 .gauge,

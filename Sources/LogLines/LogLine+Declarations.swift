@@ -131,6 +131,13 @@ extension LogLine {
                 advice:
                     "Read `reason`. For an unknown key, check --trusted-keys: the document is kept until its key is trusted. The edge takes the app's present document from its upstream."
             )
+        case .rootTaken: .init(.notice, "the edge passes on the next root of trust")
+        case .rootRefused:
+            .init(
+                .error, "a root of trust of the upstream is not taken",
+                advice:
+                    "Read `reason`. Find out who runs the upstream: its roots are not the ones that follow those of this edge. Clients refuse them too."
+            )
         case .documentsDropped:
             .init(
                 .warning, "documents are not served any more, because their key is no longer trusted",

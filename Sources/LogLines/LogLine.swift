@@ -72,6 +72,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case upstreamDocumentRefused = "upstream_document_refused"
     case keptDocumentRefused = "kept_document_refused"
     case documentsDropped = "documents_dropped"
+    case rootTaken = "root_taken"
+    case rootRefused = "root_refused"
     case reportsNotForwarded = "reports_not_forwarded"
     case retiredKeysNotErased = "retired_keys_not_erased"
 

@@ -38,6 +38,7 @@ struct Routes: Sendable {
                 answers: self.answers, intake: services.adoption.intake, missing: services.missing,
                 keySet: self.keySet
             ).routes
+            + RootRoutes(answers: RootAnswers(roots: services.roots)).routes
             + DocumentFeedRoutes(
                 feed: DocumentFeed(table: services.publisher.table), heartbeat: limits.heartbeat,
                 rights: services.rights
@@ -66,6 +67,7 @@ struct Routes: Sendable {
             + HistoryRoutes(services: services).routes
             + EventStream(services: services, heartbeat: limits.heartbeat).routes
             + KeyRoutes(services: services).routes
+            + RootAdminRoutes(services: services).routes
             + RotationRoutes(services: services).routes
             + RolloutRoutes(services: services).routes
             + CalendarRoutes(services: services).routes

@@ -100,7 +100,7 @@ struct Pinledger: AsyncParsableCommand {
             CommandGroup(
                 name: "Keys and access",
                 subcommands: [
-                    KeyCommands.self, TokenCommands.self, AccessCommands.self, LoginCommand.self,
+                    KeyCommands.self, RootCommands.self, TokenCommands.self, AccessCommands.self, LoginCommand.self,
                     LogoutCommand.self, WhoAmICommand.self, ContextCommands.self, APICommand.self,
                     WebhookCommands.self,
                 ]),

@@ -10,7 +10,8 @@ import Testing
     static let verbs: Set<String> = [
         "Abort", "Activate", "Add", "Approve", "Bring", "Change", "Check", "Clear", "Create", "Declare", "Deliver",
         "Deploy", "Fetch",
-        "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open", "Pause",
+        "Draft", "Drop", "End", "Engage", "Explain", "Export", "Import", "Jump", "List", "Lower", "Manage", "Open",
+        "Pause",
         "Print", "Promote", "Prove", "Publish", "Raise", "Release", "Remove", "Replace", "Restore", "Resume", "Retire",
         "Archive", "Unarchive", "Revert", "Revoke", "Roll", "Rotate", "Run", "Send", "Serve", "Set", "Show", "Start",
         "Stop", "Store", "Turn", "Verify", "Write", "Grant", "Apply", "Close", "Propose", "Reject", "Review",

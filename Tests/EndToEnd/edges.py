@@ -63,6 +63,13 @@ class Edge(Process):
         ]  # fmt: skip
         return found[0] if found else None
 
+    def kept(self) -> int:
+        """How many documents are on its disk."""
+        try:
+            return self.state.joinpath("documents").read_bytes().count(b"\n")
+        except FileNotFoundError:
+            return 0
+
     def refused(self, cause: str) -> float:
         return self.sample("pinledger_upstream_refused_documents_total", cause=cause) or 0
 

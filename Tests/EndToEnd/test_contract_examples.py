@@ -243,6 +243,7 @@ REFUSED = {
     "addServedWultraCertificate example": (400, None),
     "activateKey example": (409, "key_overlap"),
     "retireKey example": (409, "key_overlap"),
+    "publishRoot example": (422, "guard_rail"),
     "replayWebhookDelivery example": (404, "delivery_unknown"),
 }
 

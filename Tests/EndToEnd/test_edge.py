@@ -102,7 +102,7 @@ def test_an_edge_starts_and_serves_while_its_upstream_is_dead(site):
     edge = site.edge().start_ready()
     for app in APPS:
         edge.follows(site.server.api, app)
-    eventually(lambda: edge.state.joinpath("documents").read_bytes().count(b"\n") >= len(APPS), "the documents on the disk")
+    eventually(lambda: edge.kept() >= len(APPS), "the documents on the disk")
     bodies = {app: edge.api.document(app).body for app in APPS}
     edge.kill()
     # Cut off, as by a power failure while it was written.
@@ -331,8 +331,8 @@ def public_jwk() -> dict:
         ([], "no trusted keys are given"),
         (["--trusted-keys", "{keys}"], "no upstream is given"),
         (["--trusted-keys", "/nonexistent", "--upstream", "http://127.0.0.1:1"], "cannot be read"),
-        (["--trusted-keys", "{empty}", "--upstream", "http://127.0.0.1:1"], "no JWKS"),
-        (["--trusted-keys", "{private}", "--upstream", "http://127.0.0.1:1"], "no JWKS"),
+        (["--trusted-keys", "{empty}", "--upstream", "http://127.0.0.1:1"], "nor a JWKS"),
+        (["--trusted-keys", "{private}", "--upstream", "http://127.0.0.1:1"], "nor a JWKS"),
         (["--trusted-keys", "{keys}", "--upstream", "ftp://x"], "must be an address"),
         (["--trusted-keys", "{keys}", "--upstream", "http://pins.example.com", "--upstream-token-file", "{token}"], "plain http"),
         (["--trusted-keys", "{keys}", "--upstream", "http://127.0.0.1:1", "--downstream-token-file", "{short}"], "fewer than 22"),

@@ -26,7 +26,7 @@ def lied_to(site, tmp_path):
     edge = site.edge().start_ready()
     for app in APPS:
         edge.follows(site.server.api, app)
-    eventually(lambda: edge.state.joinpath("documents").read_bytes().count(b"\n") >= len(APPS), "the documents on the disk")
+    eventually(lambda: edge.kept() >= len(APPS), "the documents on the disk")
     edge.stop()
     edge.arguments[edge.arguments.index("--upstream") + 1] = f"http://127.0.0.1:{liar.port}"
     liar.listed = {app: (site.server.api.document(app)["ETag"], site.server.api.payload(app)["version"]) for app in APPS}

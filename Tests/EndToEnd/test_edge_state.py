@@ -34,7 +34,7 @@ def kept(site):
     edge = site.edge().start_ready()
     for app in APPS:
         edge.follows(site.server.api, app)
-    eventually(lambda: edge.state.joinpath("documents").read_bytes().count(b"\n") >= len(APPS), "the documents on the disk")
+    eventually(lambda: edge.kept() >= len(APPS), "the documents on the disk")
     edge.stop()
     point_to(edge, free_port())
     yield edge

@@ -13,6 +13,7 @@ from pathlib import Path
 import handbook
 import pytest
 import yaml
+from ceremony import Ceremony
 from edges import Edge, key_file
 from pinledger import API, Server, eventually, free_port, from_now
 from tls_server import Key, TLSServer
@@ -69,6 +70,7 @@ def monitored(programs, tmp_path_factory):
         server.api.must("POST", "/v1/webhooks", {"url": f"http://127.0.0.1:{free_port()}/"})
         server.api.must("PATCH", f"/v1/apps/{APP}/hosts/{HOST}", {"endpoints": [f"{HOST}:{tls.port}"]})
         server.cli("probe", f"{HOST}:{tls.port}")
+        Ceremony(home, server).publish()
         edge = Edge(
             home, server.port, server.api.holding("viewer", name="edges").token, key_file(server, home / "keys.json"),
             "--metrics-listen", f"127.0.0.1:{edges}").start_ready()  # fmt: skip

@@ -116,6 +116,7 @@ def test_every_operation_has_a_summary_of_its_own_and_a_description():
 # | Retire         | signing keys, keys for reports, pins             | no longer used, and not compromised          |
 # | Propose/Apply  | changes                                          | what is written down is not yet done         |
 # | Withdraw/Reject | changes                                         | by those who wrote it, by those who judge it |
+# | Publish        | roots of trust                                   | clients have it from then on                 |
 # | Engage/Release | kill switches                                    | opposites                                    |
 # | Delete         | whatever Wultra's administrative interface has   | that interface's own word                    |
 COMMANDS = {
@@ -142,6 +143,7 @@ COMMANDS = {
     "listClients": "client list", "getClient": "client show", "setClient": "client set", "removeClient": "client remove",
     "setClientKey": "client set-key",
     "listKeys": "key list", "createKey": "key create", "activateKey": "key activate", "retireKey": "key retire",
+    "listRoots": "root list", "publishRoot": "root publish",
     "getLog": "log show", "openLog": "log open", "addLogKey": "log key add", "retireLogKey": "log key retire",
     "listWitnesses": "log witness list", "addWitness": "log witness add", "removeWitness": "log witness remove",
     "setQuorum": "log witness set-quorum",

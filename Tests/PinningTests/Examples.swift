@@ -59,6 +59,9 @@ let examples: [String: Entry] = {
         ),
         ("TokenRevoked", .access, .access(.tokenRevoked(id: "tok_1"))),
     ]
+    let roots: [(String, StreamID, Event)] = [try? signedRoot(1)].compactMap(\.self).map {
+        ("RootPublished", .keys, .keys(.rootPublished($0)))
+    }
     let facts = KeyFacts(
         pin: pin(1), algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: sha256([1]) + sha256([2]),
         rawKeySHA256: sha256([3])
@@ -237,7 +240,7 @@ let examples: [String: Entry] = {
         isForced: true,
         requestID: "req-1", correlationID: "cor-1", causationID: "cau-1", idempotencyKey: "idem-1"
     )
-    let all = app.map { ($0, StreamID.app(shop), Event.app($1)) } + others + newer
+    let all = app.map { ($0, StreamID.app(shop), Event.app($1)) } + others + newer + roots
     return Dictionary(
         uniqueKeysWithValues: all.enumerated().map { index, example in
             let (name, stream, event) = example

@@ -49,6 +49,7 @@ import Testing
     @Test func `lost kill switches and revocations can be repeated`() throws {
         let app = StreamID.app(shop)
         let versions = range("1.0", "2.0")
+        let root = try signedRoot(1)
         let lost: [(StreamID, Event, Command)] = [
             (.fleet, .fleet(.killSwitchEngaged(expiresAt: self.end)), .fleet(.engageKillSwitch(expiresAt: self.end))),
             (
@@ -74,6 +75,7 @@ import Testing
                 .access(.defineRole(roleName("own"), [.readApps]))
             ),
             (.keys, .keys(.signingKeyRetired(kid: "a")), .keys(.retire(kid: "a"))),
+            (.keys, .keys(.rootPublished(root)), .keys(.publishRoot(root))),
             (.watch(shop), .watch(.telemetryKeyRetired(id: "tlk_1")), .telemetryKey(shop, .retire(id: "tlk_1"))),
         ]
         #expect(try self.commands(lost.map { ($0.0, $0.1) }) == lost.map(\.2))

@@ -442,10 +442,15 @@ struct RandomLedger {
         case 25: .fleet(.issuerSet("pins.example.com"))
         case 26: .keys(.signingKeyCreated(kid: self.key(), publicKey: sha256([1])))
         case 27: .keys(.signingKeyActivated(kid: self.key()))
-        case 28: .keys(.signingKeyRetired(kid: self.key()))
+        case 28: .keys(self.flag() ? .signingKeyRetired(kid: self.key()) : self.root())
         case 29: .access(self.accessEvent())
         default: .access(.tokenRevoked(id: self.key()))
         }
+    }
+
+    /// The first root of trust or the second one.
+    private mutating func root() -> KeyEvent {
+        (try? signedRoot(self.flag() ? 1 : 2)).map { .rootPublished($0) } ?? .signingKeyRetired(kid: self.key())
     }
 
     mutating func stream() -> StreamID {

@@ -55,6 +55,9 @@ import Testing
         case .keyInUse: .keyInUse
         case .keyStillTrusted: .keyStillTrusted
         case .keyRetired: .keyRetired
+        case .rootVersion: .rootVersion
+        case .rootUnsigned: .rootUnsigned
+        case .rootExpired: .rootExpired
         case .permissionMissing: .permissionMissing
         case .grantTooWide: .grantTooWide
         case .networksTooWide: .networksTooWide
@@ -159,6 +162,7 @@ import Testing
         case noBackupPin, lastBackupPin, baselineIsBuiltin, candidateExists, candidateMissing
         case reasonRequired, expiryNotAhead, expiryTooFar, killSwitchNotEngaged, tooManyKillSwitches
         case keyExists, keyUnknown, keyNotAnnounced, keyTooYoung, keyInUse, keyStillTrusted, keyRetired
+        case rootVersion, rootUnsigned, rootExpired
         case tokenExists, tokenUnknown, tokenRevoked
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
@@ -243,6 +247,7 @@ import Testing
         func restore(_ epoch: Int64, by raise: Int64) -> Command {
             .fleet(.restoreHistory(HistoryRestoration(epoch: epoch, keptSize: 0, lost: nil, raisedBy: raise)))
         }
+        func root(_ file: SignedRoot) -> Command { .keys(.publishRoot(file)) }
         // As many active pins as make more than a mebibyte, in few commands.
         let many = (0..<App.pinLimit).map { new($0) }
         let large = (0..<240).map { number in
@@ -267,6 +272,8 @@ import Testing
             ([key, spare], activate), ([key], retire), ([key, spare, activate], retire),
             ([key, spare, activate, retire], retire), ([issue], issue), ([], revoke), ([issue, revoke], revoke),
             ([hooks[0]], hooks[0]), ([], .webhooks(.remove(id: "whk_1"))), (Array(hooks.dropLast()), hooks[50]),
+            ([], root(try signedRoot(2))), ([], root(try signedRoot(1, by: ["Ada"]))),
+            ([], root(try signedRoot(1, until: noon))),
             ([made, reporting[0]], reporting[0]), ([made], stop), ([made, reporting[0], stop], stop),
             ([made] + reporting.dropLast(), reporting[10]),
             ([made], .app(shop, [.removeClient(.wultra)])), ([made, client], clientKey(1, .ed25519)),

@@ -7,6 +7,7 @@ import Publishing
 /// What the handlers of an edge work with: a node without database, keys and operators' interface.
 package struct EdgeServices: Sendable {
     package let documents: EdgeDocuments
+    package let roots: EdgeRoots
     package let status: EdgeStatus
     package let reports: ReportQueue
     /// Who may follow all documents.
@@ -25,11 +26,13 @@ package struct EdgeServices: Sendable {
     var table: DocumentTable { self.documents.table }
 
     package init(
-        documents: EdgeDocuments, status: EdgeStatus, reports: ReportQueue, downstream: DownstreamTokens,
+        documents: EdgeDocuments, roots: EdgeRoots, status: EdgeStatus, reports: ReportQueue,
+        downstream: DownstreamTokens,
         trustedProxies: TrustedProxies, documentMaxAge: Int, clock: @escaping @Sendable () -> Timestamp,
         logger: Logger, version: String, metrics: MetricRegistry = MetricRegistry()
     ) {
         self.documents = documents
+        self.roots = roots
         self.status = status
         self.reports = reports
         self.downstream = downstream

@@ -27,6 +27,7 @@ extension Routes {
         let metrics = EdgeMetrics(services: edge, push: push, tallies: tallies)
         self.init(
             all: ClientRoutes(answers: answers, intake: nil, missing: missing, keySet: { keySet.current }).routes
+                + RootRoutes(answers: RootAnswers(roots: edge.knownRoots)).routes
                 + StreamRoutes(push: push, missing: missing).routes
                 + DocumentFeedRoutes(
                     feed: DocumentFeed(table: edge.table), heartbeat: limits.heartbeat, rights: edge.downstream.rights
@@ -36,6 +37,19 @@ extension Routes {
                 + OperationsRoutes(version: edge.version).routes
                 + MetricsRoutes(samples: metrics.samples).routes,
             answers: answers, push: push, keySet: { keySet.current })
+    }
+}
+
+extension EdgeServices {
+    /// The roots of trust that the edge has.
+    ///
+    /// - Throws: ``Problem`` where it has none and has not asked its upstream yet.
+    @Sendable fileprivate func knownRoots() throws -> [RootOfTrust] {
+        let roots = self.roots.all
+        guard !roots.isEmpty || self.status.isComplete else {
+            throw Problem(.starting, "This edge has not got all documents of its upstream yet.")
+        }
+        return roots
     }
 }
 

@@ -6,6 +6,10 @@ package enum ClientHeaders {
     package static let keySetType = "application/jwk-set+json"
     package static let keySetCaching = "public, max-age=300, stale-if-error=86400"
 
+    /// A root of trust: TUF metadata. One version of it never changes.
+    package static let rootType = "application/json"
+    package static let rootCaching = "public, max-age=300, stale-if-error=86400"
+
     /// - Parameter maxAge: How long clients and caches may use a document before asking again, in seconds.
     package static func documentCaching(maxAge: Int) -> String { "public, max-age=\(maxAge), stale-if-error=86400" }
 }

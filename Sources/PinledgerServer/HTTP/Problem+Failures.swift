@@ -207,6 +207,15 @@ extension Problem {
         case .keyStillTrusted(let kid, let until):
             self.init(.keyOverlap, "Documents signed by \(kid) may still be in use; it may be retired from \(until).")
         case .keyRetired(let kid): self.init(.keyState, "The key \(kid) is already retired.")
+        case .rootVersion(let version, let expected):
+            self.init(
+                .rootVersion, "The root of trust has the version \(version); the next one is \(expected).")
+        case .rootUnsigned(let version, let signatures, let needed):
+            self.init(
+                .rootUnsigned,
+                "\(signatures) of \(needed) keys that the root of version \(version) asks for have signed the root of trust."
+            )
+        case .rootExpired(let end): self.init(.rootExpired, "The root of trust ended at \(end).")
         case .permissionMissing, .grantTooWide, .networksTooWide, .roleUnknown, .roleFixed, .roleInUse, .tooManyRoles,
             .principalExists, .principalUnknown, .principalSuspended, .tooManyPrincipals, .grantExists, .grantUnknown,
             .tooManyGrants, .tooManyPatterns, .tooManyTokens, .tokenExists, .tokenUnknown, .tokenRevoked:

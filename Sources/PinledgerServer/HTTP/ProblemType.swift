@@ -84,6 +84,10 @@ enum ProblemType: String, CaseIterable, Sendable {
     case keyUnknown = "key_unknown"
     case keyState = "key_state"
     case keyOverlap = "key_overlap"
+    case rootUnknown = "root_unknown"
+    case rootVersion = "root_version"
+    case rootUnsigned = "root_unsigned"
+    case rootExpired = "root_expired"
     case logExists = "log_exists"
     case logNotOpen = "log_not_open"
     case witnessExists = "witness_exists"
@@ -427,6 +431,23 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "Clients may not know the key yet, or still need it",
                 "Wait until the time in `detail`. In an emergency, repeat the request with `force` and a `reason`."
+            )
+        case .rootUnknown:
+            (.notFound, "No root of trust of this version", "Show the published ones with `pinledger root list`.")
+        case .rootVersion:
+            (
+                .conflict, "The root of trust is not the next one",
+                "Draft the root after the newest one: `pinledger root draft FILE --after PREVIOUS`. Apps take no version twice and skip none."
+            )
+        case .rootUnsigned:
+            (
+                .unprocessableContent, "The root of trust lacks signatures",
+                "Sign it with `pinledger root sign FILE --key-file KEY`, by enough keys of the root before it and of its own; `pinledger root check FILE` shows who is missing."
+            )
+        case .rootExpired:
+            (
+                .unprocessableContent, "The root of trust has ended",
+                "Draft it with a later `--expires`, and sign it again."
             )
         case .logExists:
             (.conflict, "The log is open already", "Add a key with `pinledger log key add`; a log keeps its name.")

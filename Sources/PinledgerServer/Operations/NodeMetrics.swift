@@ -73,6 +73,7 @@ struct NodeMetrics: Sendable {
         let tokens = state.access.tokens.values.filter {
             [.general, .pipeline].contains($0.kind) && $0.isValid(at: now)
         }
+        if let root = state.keys.root?.root { samples.add(.rootExpiry, Double(root.expiresAt.seconds)) }
         if let first = tokens.map(\.expiresAt).min() { samples.add(.tokenExpiry, Double(first.seconds)) }
         samples.add(.pausedWebhooks, state.webhooks.hooks.values.count(where: \.isPaused))
     }

@@ -45,6 +45,7 @@ package struct AttentionItem: Hashable, Sendable {
         case guardRailLowered = "guard_rail_lowered"
         case nothingProbed = "nothing_probed"
         case webhookPaused = "webhook_paused"
+        case rootExpires = "root_expires"
         case clientBreaks = "client_breaks"
         case tokenNewNetwork = "token_new_network"
     }

@@ -77,6 +77,7 @@ extension LedgerState {
                 ))
         }
         items += self.webhooks.inOrder.compactMap(\.attention)
+        if let item = self.keys.attention(at: context.now) { items.append(item) }
         return items
     }
 
@@ -144,6 +145,27 @@ extension AttentionItem {
                 "Raise it again once the reason is gone: `pinledger guard-rail raise \(rail.code)\(app.map { " --app \($0)" } ?? "")`."
         )
         item.rail = rail
+        return item
+    }
+}
+
+extension KeyRing {
+    /// How long before its end a root of trust needs attention, and how long before it is urgent, in days: people have to meet.
+    private static let (rootNoticeDays, rootUrgentDays) = (Int64(90), Int64(14))
+
+    fileprivate func attention(at now: Timestamp) -> AttentionItem? {
+        guard let root = self.root?.root, root.expiresAt < now.adding(seconds: Self.rootNoticeDays * 86_400) else {
+            return nil
+        }
+        let isUrgent = root.expiresAt < now.adding(seconds: Self.rootUrgentDays * 86_400)
+        let what = root.expiresAt <= now ? "ended" : "ends"
+        var item = AttentionItem(
+            isUrgent ? .urgent : .soon, .rootExpires, app: nil,
+            "The root of trust of version \(root.version) \(what) at \(root.expiresAt): clients that ship one accept no document from then on.",
+            remedy:
+                "Draft the next one with a later end, `pinledger root draft FILE --after PREVIOUS --expires 1825d`, have it signed, and publish it."
+        )
+        item.date = root.expiresAt
         return item
     }
 }

@@ -108,16 +108,17 @@ extension KeyCommand {
         switch self {
         case .activate(let kid): ["command": "activate", "kid": .string(kid)]
         case .retire(let kid): ["command": "retire", "kid": .string(kid)]
+        case .publishRoot(let file): ["command": "publish_root", "root": file.json]
         case .create: [:]
         }
     }
 
     fileprivate init(_ m: inout JSONMembers) throws(JSONDefect) {
         let name = try m.required("command")
-        let kid = try m.required("kid").string()
         switch try name.string() {
-        case "activate": self = .activate(kid: kid)
-        case "retire": self = .retire(kid: kid)
+        case "activate": self = .activate(kid: try m.required("kid").string())
+        case "retire": self = .retire(kid: try m.required("kid").string())
+        case "publish_root": self = .publishRoot(try SignedRoot(try m.required("root")))
         default: throw name.defect("is not a command for signing keys")
         }
     }

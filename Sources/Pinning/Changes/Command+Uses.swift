@@ -40,7 +40,7 @@ extension DecisionContext {
             switch command {
             // It is announced. It signs at once only where no key does yet.
             case .create: []
-            case .activate, .retire: [PermissionUse(.manageKeys, .everywhere)]
+            case .activate, .retire, .publishRoot: [PermissionUse(.manageKeys, .everywhere)]
             }
         if isOverriding { uses.insert(PermissionUse(.overrideGuardRails, .everywhere)) }
         return uses

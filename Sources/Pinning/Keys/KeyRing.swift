@@ -41,6 +41,8 @@ package struct KeyRing: Hashable, Sendable {
     package var version: Int64 = 0
     package var keys: [String: SigningKey] = [:]
     package var activeKeyID: String?
+    /// The roots of trust, each signed by the one before; the first has the version 1.
+    package var roots: [PublishedRoot] = []
 
     /// How long a key is announced before it signs, without force: a day, so that every cache has it.
     package static let announcedSeconds: Int64 = 86_400
@@ -48,6 +50,9 @@ package struct KeyRing: Hashable, Sendable {
     package static let supersededSeconds: Int64 = 7 * 86_400
 
     package init() {}
+
+    /// The root of trust that clients are to have; nil where none was published.
+    package var root: PublishedRoot? { self.roots.last }
 
     /// The key that signs now.
     package var active: SigningKey? { self.activeKeyID.flatMap { self.keys[$0] } }
@@ -71,12 +76,25 @@ package struct KeyRing: Hashable, Sendable {
             self.keys[kid]?.state = .retired
             self.keys[kid]?.retiredAt = time
             if self.activeKeyID == kid { self.activeKeyID = nil }
+        case .rootPublished(let file):
+            try? self.take(file, at: time)
         case .railsOverridden: break
         }
     }
 
+    /// Adds the next root.
+    mutating func take(_ file: SignedRoot, at time: Timestamp) throws(RootOfTrust.Failure) {
+        self.roots.append(PublishedRoot(root: try self.successor(file), publishedAt: time))
+    }
+
+    /// The root that a file is the next one of.
+    private func successor(_ file: SignedRoot) throws(RootOfTrust.Failure) -> RootOfTrust {
+        guard let present = self.root?.root else { return try RootOfTrust(first: file) }
+        return try present.next(file)
+    }
+
     /// The events that a command causes. ``SigningKeyRails`` judges whether signing keys overlap.
-    func decide(_ command: KeyCommand) throws(Refusal) -> [KeyEvent] {
+    func decide(_ command: KeyCommand, at now: Timestamp) throws(Refusal) -> [KeyEvent] {
         func key(_ kid: String) throws(Refusal) -> SigningKey {
             guard let key = self.keys[kid] else { throw .keyUnknown(kid) }
             return key
@@ -99,15 +117,39 @@ package struct KeyRing: Hashable, Sendable {
             case .retired: throw .keyRetired(kid)
             case .announced, .superseded: return [.signingKeyRetired(kid: kid)]
             }
+        case .publishRoot(let file):
+            if let present = self.root?.root.file, present == file { return [] }
+            do throws(RootOfTrust.Failure) { _ = try self.successor(file) } catch {
+                throw self.refusal(of: file, error)
+            }
+            let end = file.metadata.expiresAt
+            guard now < end else { throw .rootExpired(end) }
+            return [.rootPublished(file)]
         }
     }
 }
 
-/// A fact about a signing key. Private halves are never events: recorded data can never be erased.
+extension KeyRing {
+    private func refusal(of file: SignedRoot, _ failure: RootOfTrust.Failure) -> Refusal {
+        let metadata = file.metadata
+        guard failure == .missingSignatures else {
+            return .rootVersion(metadata.version, expected: (self.root?.root.version ?? 0) + 1)
+        }
+        let roles = [
+            self.root.map { ($0.root.version, $0.root.file.metadata.root) }, (metadata.version, metadata.root),
+        ]
+        let (version, role) =
+            roles.compactMap { $0 }.first { !file.isSigned(by: $0.1) } ?? (metadata.version, metadata.root)
+        return .rootUnsigned(rootVersion: version, signatures: file.signers(of: role).count, needed: role.threshold)
+    }
+}
+
+/// A fact about a signing key or a root of trust. Private halves are never events: recorded data can never be erased.
 package enum KeyEvent: Hashable, Sendable {
     case signingKeyCreated(kid: String, publicKey: [UInt8])
     case signingKeyActivated(kid: String)
     case signingKeyRetired(kid: String)
+    case rootPublished(SignedRoot)
     /// An actor overrode a guard rail; the entry says who and why.
     case railsOverridden([OverriddenFinding])
 }
@@ -117,4 +159,12 @@ package enum KeyCommand: Hashable, Sendable {
     case create(kid: String, publicKey: [UInt8])
     case activate(kid: String)
     case retire(kid: String)
+    /// Gives clients the next root of trust.
+    case publishRoot(SignedRoot)
+}
+
+/// A root of trust that clients were given.
+package struct PublishedRoot: Hashable, Sendable {
+    package let root: RootOfTrust
+    package let publishedAt: Timestamp
 }

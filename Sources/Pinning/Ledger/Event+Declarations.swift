@@ -119,12 +119,17 @@ extension KeyEvent {
         static let signingKeyRetired = EventDeclaration("SigningKeyRetired", .key, kid) {
             .keys(.signingKeyRetired(kid: $0))
         }
+        static let rootPublished = EventDeclaration(
+            "RootPublished", .key,
+            EventField(
+                "root", MemberValue<SignedRoot>({ (field) throws(JSONDefect) in try SignedRoot(field) }, \.json))
+        ) { .keys(.rootPublished($0)) }
         static let railsOverridden = EventDeclaration("SigningKeyRailsOverridden", .guardRail, findings) {
             .keys(.railsOverridden($0))
         }
 
         static let all: [any DeclaredEvent] = [
-            signingKeyCreated, signingKeyActivated, signingKeyRetired, railsOverridden,
+            signingKeyCreated, signingKeyActivated, signingKeyRetired, rootPublished, railsOverridden,
         ]
     }
 
@@ -134,6 +139,7 @@ extension KeyEvent {
             visitor.visit(Declared.signingKeyCreated, "EdDSA", kid, publicKey)
         case .signingKeyActivated(let kid): visitor.visit(Declared.signingKeyActivated, kid)
         case .signingKeyRetired(let kid): visitor.visit(Declared.signingKeyRetired, kid)
+        case .rootPublished(let root): visitor.visit(Declared.rootPublished, root)
         case .railsOverridden(let findings): visitor.visit(Declared.railsOverridden, findings)
         }
     }

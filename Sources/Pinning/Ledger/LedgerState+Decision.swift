@@ -57,7 +57,7 @@ extension LedgerState {
             decision.uses = context.uses(of: command, isOverriding: !verdict.overridden.isEmpty)
             return decision
         case .keys(let command):
-            let events = try self.keys.decide(command)
+            let events = try self.keys.decide(command, at: now)
             let change = KeyChange(before: self.keys, events: events, context: context)
             let verdict = try GuardRailEvaluation(.keys(change), in: context).verdict()
             let record: [KeyEvent] = verdict.overridden.isEmpty ? [] : [.railsOverridden(verdict.overridden)]

@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 22
+    package static let foldVersion: Int32 = 23
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount
@@ -111,6 +111,10 @@ extension KeyRing {
             out.add(key.createdAt)
             for time in [key.activatedAt, key.supersededAt, key.retiredAt] { out.add(time) { $0.add($1) } }
         }
+        out.add(each: self.roots) { out, root in
+            out.add(root.publishedAt)
+            out.add(json: root.root.file.json)
+        }
     }
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
@@ -128,6 +132,14 @@ extension KeyRing {
             return key
         }
         for key in keys { self.keys[key.kid] = key }
+        let roots = try reader.each { (r) throws(SnapshotDefect) in
+            (try r.time(), try r.json { (field) throws(JSONDefect) in try SignedRoot(field) })
+        }
+        for (time, file) in roots {
+            do throws(RootOfTrust.Failure) { try self.take(file, at: time) } catch {
+                throw SnapshotDefect(description: "the root of trust \(file.metadata.version): \(error)")
+            }
+        }
     }
 }
 

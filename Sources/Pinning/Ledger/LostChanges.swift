@@ -27,6 +27,7 @@ package struct LostChanges: Hashable, Sendable {
         case grant(String)
         case role(RoleName)
         case signingKey(String)
+        case root(Int64)
         case telemetryKey(AppID, String)
         case logKey(String)
         case approvalKey(String, principal: String)
@@ -101,6 +102,7 @@ package struct LostChanges: Hashable, Sendable {
             (_, .changes(.applied(let id, _, _, _))):
             .change(id)
         case (_, .keys(.signingKeyRetired(let kid))): .signingKey(kid)
+        case (_, .keys(.rootPublished(let root))): .root(root.metadata.version)
         case (.watch(let app), .watch(.telemetryKeyRetired(let id))): .telemetryKey(app, id)
         case (_, .log(.logKeyRetired(let kid))): .logKey(kid)
         default: nil
@@ -203,6 +205,10 @@ package struct LostChanges: Hashable, Sendable {
             case .active: return .revived
             case .announced, .superseded: return .repeated(.keys(.retire(kid: kid)))
             }
+        case (_, .keys(.rootPublished(let file))):
+            // Clients that have it take no other one in its place.
+            return file.metadata.version > state.keys.root?.root.version ?? 0
+                ? .repeated(.keys(.publishRoot(file))) : .nothing
         case (.watch(let id), .watch(.telemetryKeyRetired(let key))):
             let isThere = state.apps[id]?.watch.telemetryKeys.contains { $0.id == key && $0.retiredAt == nil } ?? false
             return isThere ? .repeated(.telemetryKey(id, .retire(id: key))) : .nothing

@@ -71,6 +71,10 @@ package enum Refusal: Error, Hashable, Sendable {
     case keyInUse(String)
     case keyStillTrusted(String, until: Timestamp)
     case keyRetired(String)
+    case rootVersion(Int64, expected: Int64)
+    /// Too few keys of the root of this version have signed it.
+    case rootUnsigned(rootVersion: Int64, signatures: Int, needed: Int)
+    case rootExpired(Timestamp)
 
     /// The commander lacks the permission there.
     case permissionMissing(Permission, PermissionReach)

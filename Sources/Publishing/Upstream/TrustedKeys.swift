@@ -4,10 +4,11 @@ import NIOCore
 package import PinWire
 import Synchronization
 
-/// The keys by which a node without the ledger, an edge, verifies documents: those of a JWKS (RFC 7517 section 5) that came with it,
-/// as it does with an app.
+/// The keys by which a node without the ledger, an edge, verifies documents: those of a JWKS (RFC 7517 section 5) or of a root of trust
+/// that came with it, as it does with an app.
 ///
-/// No key is taken from anywhere else, least of all from the upstream whose documents are to be verified.
+/// No key is taken from anywhere else, least of all from the upstream whose documents are to be verified: of a root, only successors count
+/// that its keys have signed.
 package final class TrustedKeys: Sendable {
     /// Why a file cannot be used, as a sentence, and what to do about it.
     package struct Unusable: Error, CustomStringConvertible {
@@ -47,14 +48,41 @@ package final class TrustedKeys: Sendable {
         }
     }
 
+    /// Roots of trust that do not lead through the one in the file.
+    package struct OtherRoots: Error, Hashable, Sendable, CustomStringConvertible {
+        package let version: Int64
+        package var description: String {
+            "version \(self.version) is another root than the one in --trusted-keys"
+        }
+    }
+
     private struct Content {
         var bytes: [UInt8]
+        /// The root of trust in the file; nil for a JWKS.
+        var root: RootOfTrust?
         var keys: [String: Ed25519PublicKey]
         var body: PreparedBody
+
+        init(bytes: [UInt8], root: RootOfTrust?, _ keys: [JWK]) {
+            self.bytes = bytes
+            self.root = root
+            self.keys = Dictionary(keys.map { ($0.keyID, $0.publicKey) }) { first, _ in first }
+            self.body = PreparedBody(JWK.set(keys).canonicalBytes)
+        }
+
+        mutating func trust(_ newest: RootOfTrust) {
+            self = Content(bytes: self.bytes, root: self.root, Self.keys(of: newest))
+        }
+
+        static func keys(of root: RootOfTrust) -> [JWK] {
+            root.documentKeys.sorted { $0.key < $1.key }.compactMap { Ed25519PublicKey($0.value).map { JWK($0) } }
+        }
     }
 
     private let file: String
     private let content: Mutex<Content>
+    /// The last roots of trust that were followed: what the file's root is replaced by when the file is read again.
+    private let followed = Mutex<[RootOfTrust]>([])
 
     /// The most bytes of a file: some thousand keys.
     private static let limit = 1 << 20
@@ -71,9 +99,37 @@ package final class TrustedKeys: Sendable {
     package func reload(isForced: Bool) throws(Unusable) -> Bool {
         let bytes = try Self.read(self.file)
         guard isForced || self.content.withLock({ $0.bytes != bytes }) else { return false }
-        let content = try Self.content(bytes, self.file)
+        var content = try Self.content(bytes, self.file)
+        if let newest = try? Self.newest(of: self.followed.withLock { $0 }, after: content.root) {
+            content.trust(newest)
+        }
         self.content.withLock { $0 = content }
         return true
+    }
+
+    /// Trusts the keys of the newest of these roots of trust, where the file has one of them. A JWKS stays what it is.
+    ///
+    /// - Parameter roots: All of them, each the successor of the one before.
+    /// - Returns: Whether the keys have changed.
+    package func follow(_ roots: [RootOfTrust]) throws(OtherRoots) -> Bool {
+        let root = self.content.withLock { $0.root }
+        let newest = try Self.newest(of: roots, after: root)
+        self.followed.withLock { $0 = roots }
+        guard let newest else { return false }
+        return self.content.withLock { content in
+            // Not if the file was read again meanwhile: that has looked at them already, or at the ones before.
+            guard content.root == root else { return false }
+            let before = Set(content.keys.keys)
+            content.trust(newest)
+            return before != Set(content.keys.keys)
+        }
+    }
+
+    /// The newest of some roots that lead through `root`; nil where that itself is the newest, or is nil.
+    private static func newest(of roots: [RootOfTrust], after root: RootOfTrust?) throws(OtherRoots) -> RootOfTrust? {
+        guard let root, let last = roots.last, last.version >= root.version else { return nil }
+        guard roots.contains(root) else { throw OtherRoots(version: root.version) }
+        return last
     }
 
     private static func read(_ file: String) throws(Unusable) -> [UInt8] {
@@ -93,14 +149,26 @@ package final class TrustedKeys: Sendable {
     }
 
     private static func content(_ bytes: [UInt8], _ file: String) throws(Unusable) -> Content {
+        if (try? JSON(parsing: bytes))?["signed"] != nil { return try Self.root(bytes, file) }
         guard let json = try? JSON(parsing: bytes), let keys = try? JWK.keys(ofSet: json), !keys.isEmpty else {
             throw Unusable(
-                description: "\(file) is no JWKS with Ed25519 public keys",
-                advice: "Save the answer of /client/v1/jwks.json, from a server that you trust, in this file.")
+                description: "\(file) is neither a root of trust nor a JWKS with Ed25519 public keys",
+                advice:
+                    "Save the answer of /client/v1/root.json or /client/v1/jwks.json, from a server that you trust, in this file."
+            )
         }
-        return Content(
-            bytes: bytes, keys: Dictionary(keys.map { ($0.keyID, $0.publicKey) }) { first, _ in first },
-            body: PreparedBody(JWK.set(keys).canonicalBytes))
+        return Content(bytes: bytes, root: nil, keys)
+    }
+
+    private static func root(_ bytes: [UInt8], _ file: String) throws(Unusable) -> Content {
+        do throws(RootOfTrust.Failure) {
+            let root = try RootOfTrust(bytes)
+            return Content(bytes: bytes, root: root, Content.keys(of: root))
+        } catch {
+            throw Unusable(
+                description: "\(file) is no root of trust: \(error)",
+                advice: "Check the file with `pinledger root check FILE`.")
+        }
     }
 
     /// The key set in its canonical form.

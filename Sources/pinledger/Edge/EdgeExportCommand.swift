@@ -2,6 +2,7 @@ import ArgumentParser
 import Edge
 import Foundation
 import Keys
+import Logging
 import NIOCore
 import PinWire
 import PinledgerServer
@@ -56,6 +57,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
         do {
             guard let list = try await upstream.list(ifNoneMatch: nil) else { return .success(()) }
             // Before the documents: a client that gets a new one finds its key.
+            let roots = try await self.exportRoots(from: upstream, keys)
             let keySet = Array(keys.body.identity.bytes.readableBytesView)
             try self.write(keySet, to: Self.keySetPath)
             var (written, failures) = (0, [String]())
@@ -76,7 +78,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
                 }
             }
             // Also where some failed: the list tells what is there.
-            try self.list(keySet, list.entries.map(\.app), maxAge: maxAge)
+            try self.list(keySet, roots, list.entries.map(\.app), maxAge: maxAge)
             guard failures.isEmpty else {
                 let reasons = failures.sorted().joined(separator: "\n  ")
                 throw CommandFailure(
@@ -126,17 +128,39 @@ struct EdgeExportCommand: AsyncParsableCommand {
         return .written
     }
 
+    /// Writes the upstream's roots of trust. Before documents: a client that gets one of a new key finds the root that has the key.
+    private func exportRoots(from upstream: Upstream, _ keys: TrustedKeys) async throws -> [RootOfTrust] {
+        let roots = EdgeRoots(
+            directory: nil, keys: keys, logger: Logger(label: "pinledger") { _ in SwiftLogNoOpLogHandler() })
+        if let reason = try await roots.refresh(from: upstream).refusal {
+            throw CommandFailure(
+                "the upstream's roots of trust are not taken: \(reason)",
+                advice: "Check --trusted-keys and who runs the upstream.", status: .notVerified)
+        }
+        for (path, bytes) in Self.files(of: roots.all) { try self.write(bytes, to: path) }
+        return roots.all
+    }
+
+    private static func files(of roots: [RootOfTrust]) -> [(path: String, bytes: [UInt8])] {
+        roots.map { ("client/v1/roots/\($0.version)", $0.bytes) }
+            + (roots.last.map { [("client/v1/root.json", $0.bytes)] } ?? [])
+    }
+
     private static let keySetPath = "client/v1/jwks.json"
 
     private static func path(of app: AppID) -> String { "client/v1/apps/\(app)/document" }
 
     /// Writes the list of objects, where one is asked for: the key set first, because documents are verified with it.
-    private func list(_ keySet: [UInt8], _ apps: [AppID], maxAge: Int) throws {
+    private func list(_ keySet: [UInt8], _ roots: [RootOfTrust], _ apps: [AppID], maxAge: Int) throws {
         guard let objects else { return }
         var lines = [
             Self.object(
                 Self.keySetPath, keySet, type: ClientHeaders.keySetType, caching: ClientHeaders.keySetCaching)
         ]
+        for (path, bytes) in Self.files(of: roots) {
+            lines.append(
+                Self.object(path, bytes, type: ClientHeaders.rootType, caching: ClientHeaders.rootCaching))
+        }
         for app in apps.sorted() {
             let path = Self.path(of: app)
             guard let bytes = self.present(path) else { continue }

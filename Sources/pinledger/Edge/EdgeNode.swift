@@ -44,8 +44,10 @@ struct EdgeNode {
         let (configuration, logger) = (self.configuration, self.logger)
         let documents = EdgeDocuments(
             table: DocumentTable(), keys: configuration.keys, logger: logger, clock: Node.clock)
+        let roots = EdgeRoots(
+            directory: configuration.stateDirectory, keys: configuration.keys, logger: logger)
         let services = EdgeServices(
-            documents: documents, status: EdgeStatus(), reports: ReportQueue(),
+            documents: documents, roots: roots, status: EdgeStatus(), reports: ReportQueue(),
             downstream: configuration.downstream, trustedProxies: configuration.trustedProxies,
             documentMaxAge: configuration.documentMaxAge, clock: Node.clock, logger: logger, version: Version.text)
         let limits = Descriptors.fit(configuration.limits, logger)
@@ -58,7 +60,7 @@ struct EdgeNode {
         let server = Server(
             edge: services, limits: limits, certificate: configuration.certificate, accessLog: accessLog)
         let follower = EdgeFollower(
-            upstream: upstream, documents: documents, status: services.status, logger: logger,
+            upstream: upstream, documents: documents, roots: roots, status: services.status, logger: logger,
             interval: configuration.interval, clock: Node.clock)
         let forwarder = ReportForwarder(queue: services.reports, upstream: upstream, logger: logger)
         // Started first, stopped last.
@@ -72,6 +74,7 @@ struct EdgeNode {
         if let directory = configuration.stateDirectory {
             do {
                 lock = try StateLock(directory: directory)
+                await roots.load()
                 let memory = EdgeMemory(directory: directory, documents: documents, logger: logger)
                 try await memory.load()
                 if await documents.table.servesAny() { services.status.noteKept() }

@@ -27,7 +27,7 @@ struct UpstreamOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "JWKS with the keys that sign documents, such as apps ship. No document of another key is served, whatever the upstream says. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_TRUSTED_KEYS]",
+            "Root of trust, or JWKS with the keys that sign documents, such as apps ship. No document of another key is served, whatever the upstream says. It is read again when it changes, and on SIGHUP. [env: PINLEDGER_TRUSTED_KEYS]",
             valueName: "file"))
     var trustedKeys: String?
 
@@ -66,7 +66,7 @@ struct UpstreamOptions: ParsableArguments {
             throw CommandFailure(
                 "no trusted keys are given",
                 advice:
-                    "Save /client/v1/jwks.json of a server that you trust in a file, compare the keys with `pinledger key list` there, and give the file with --trusted-keys.",
+                    "Save /client/v1/root.json, or /client/v1/jwks.json, of a server that you trust in a file, compare the keys with `pinledger key list` there, and give the file with --trusted-keys.",
                 status: .usage)
         }
         return try settings.locating(.trustedKeys) {

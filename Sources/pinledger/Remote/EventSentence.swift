@@ -156,6 +156,8 @@ struct EventSentence {
         case "SigningKeyCreated": "The signing key \(self.data.text("kid")) is announced to clients."
         case "SigningKeyActivated": "The signing key \(self.data.text("kid")) signs documents now."
         case "SigningKeyRetired": "The signing key \(self.data.text("kid")) is retired: clients no longer trust it."
+        case "RootPublished":
+            "The root of trust of version \(self.data["root"]?["signed"]?.text("version") ?? "") names the keys that clients trust from now on."
         case "LogOpened": "The ledger is a transparency log named \(self.data.text("origin"))."
         case "LogContinued":
             "Events were lost: the transparency log goes on as \(self.data.text("origin")), after \(self.data.text("previous_origin"))."

@@ -5,7 +5,8 @@ struct KeyCommands: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key", abstract: "Manage the keys that sign documents.",
         discussion: """
-            To rotate: `key create` adds a new key to the JWKS. Release the app with that JWKS, and wait until installs \
+            To rotate: `key create` adds a new key to the JWKS. Publish a root of trust with it (`pinledger root`); or, for apps that ship a \
+            JWKS, release the app with that JWKS, and wait until installs \
             run the release: they refuse documents of keys that they do not have. Then `key activate` makes the key sign \
             everything, a day after its creation at the earliest; a week later, `key retire` removes the old one.
 

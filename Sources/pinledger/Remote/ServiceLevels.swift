@@ -46,7 +46,8 @@ struct ServiceLevels {
     /// clients.
     static let clientOperations: Set = [
         "getDocument", "sendReports", "sendTrustKitReport", "sendPinReport", "streamDocument", "listDocuments",
-        "streamDocuments", "getDocumentProof", "getEvaluatedDocument", "getKeySet", "getDynapinsPins",
+        "streamDocuments", "getDocumentProof", "getEvaluatedDocument", "getKeySet", "getRoot", "getRootVersion",
+        "getDynapinsPins",
         "getDynapinsFingerprint", "getDynapinsHealth", "getDynapinsReadiness", "getWultraInit", "getWultraPublicKey",
         "getWultraStatic", "getRemoteConfig", "getRemoteConfigTemplate", "getRemoteConfigServerTemplate",
         "getMueJamFingerprints", "verifyMueJamFingerprint", "getNetKitPolicy", "getSSLPinningFile",

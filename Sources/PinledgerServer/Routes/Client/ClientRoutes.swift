@@ -53,6 +53,14 @@ struct ClientRoutes: Sendable {
 }
 
 extension Services {
+    /// The roots of trust that clients are to have.
+    ///
+    /// - Throws: ``LedgerFault`` where the ledger was not read to its end: there may be another one.
+    @Sendable func roots() throws -> [RootOfTrust] {
+        if let fault = self.ledger.partialHalt { throw fault }
+        return self.ledger.view.state.keys.roots.map(\.root)
+    }
+
     /// The answer to a client that asks for a document which does not exist.
     ///
     /// - Throws: ``LedgerFault`` where the ledger was not read to its end, so that it is unknown.

@@ -1,0 +1,28 @@
+import PinWire
+import Publishing
+import Synchronization
+
+/// The roots of trust that a node serves, each prepared once.
+final class RootAnswers: Sendable {
+    private let roots: @Sendable () throws -> [RootOfTrust]
+    private let prepared = Mutex<[RootOfTrust: PreparedAnswer]>([:])
+
+    /// - Parameter roots: All of them, each signed by the one before. It throws where a node does not know them yet.
+    init(roots: @escaping @Sendable () throws -> [RootOfTrust]) { self.roots = roots }
+
+    /// The answer with the root of a version, or with the newest one for nil; nil where there is no such root.
+    func answer(version: Int64?) throws -> PreparedAnswer? {
+        let roots = try self.roots()
+        guard let root = version.map({ wanted in roots.first { $0.version == wanted } }) ?? roots.last else {
+            return nil
+        }
+        return self.prepared.withLock { prepared in
+            if let answer = prepared[root] { return answer }
+            let answer = PreparedAnswer(
+                contentType: ClientHeaders.rootType, cacheControl: ClientHeaders.rootCaching,
+                body: PreparedBody(root.bytes))
+            prepared[root] = answer
+            return answer
+        }
+    }
+}
