@@ -87,6 +87,7 @@ import Testing
             try #require(good.contains(from), "\(from)")
             let payload = Array(good.replacing(from, with: to, maxReplacements: 1).utf8)
             #expect(throws: IssuedDocument.Malformed.self, "\(to)") { try IssuedDocument(payload: payload) }
+            #expect(throws: IssuedDocument.Malformed.self, "\(to)") { try IssuedDocument(parsing: payload) }
         }
         #expect(throws: IssuedDocument.Malformed.self) { try IssuedDocument(payload: Array((good + " ").utf8)) }
     }
@@ -108,12 +109,60 @@ import Testing
             case 2: payload.remove(at: place)
             default: payload.insert(payload[place], at: place)
             }
-            guard let read = try? IssuedDocument(payload: payload) else { continue }
+            let read = try? IssuedDocument(payload: payload)
+            #expect(read == (try? IssuedDocument(parsing: payload)))
+            guard let read else { continue }
             // Only a digit of `iat` or `exp`, which the digest does not cover, the signature does.
             accepted += 1
             #expect(read.document == document)
         }
         #expect(accepted < 60)
+    }
+
+    /// Hosts in the forms that most have, and in those that are read as JSON values.
+    @Test(arguments: UInt64(0)..<8)
+    func `hosts that are read in place are those that are read as values`(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        var document = try oneHost(Rollout(basisPoints: 1))
+        let policies: [Document.Policy?] = [
+            nil, Document.Policy(mode: .off, pins: []),
+            Document.Policy(
+                mode: .reportOnly,
+                pins: try (0..<3).map {
+                    Document.RolePin(pin: try #require(Pin(bytes: sha256([UInt8($0)]))), role: PinRole.allCases[$0])
+                }),
+        ]
+        let rollouts: [Rollout?] = [
+            nil, Rollout(basisPoints: 0),
+            Rollout(basisPoints: 10_000, seed: [.userID, .installID], isSticky: false, salt: "a b"),
+            Rollout(basisPoints: 7, salt: "é"), Rollout(basisPoints: 7, salt: "a\"b"),
+            Rollout(basisPoints: 7, method: .geography, countries: ["AT"]),
+            Rollout(basisPoints: 100, bucketing: .unleash),
+            Rollout(basisPoints: 7, method: .whitelist, whitelist: [Rollout.hashedID("a", salt: "")]),
+        ]
+        document.hosts = try [
+            "api.example.com", "*.example.com", "xn--bcher-kva.example", "a.b0x", "n.abc", "x.example.com",
+        ].map {
+            Document.Host(
+                pattern: try HostPattern($0), includesSubdomains: generator.once(in: 2),
+                baseline: generator.pick(policies),
+                candidate: generator.pick(policies), rollout: generator.pick(rollouts),
+                arm: generator.once(in: 6) ? .candidate : nil)
+        }
+        let good = document.payload(issuedAt: Timestamp(seconds: 5), expiresAt: Timestamp(seconds: 6))
+        #expect(try IssuedDocument(payload: good) == IssuedDocument(parsing: good))
+        #expect(try IssuedDocument(payload: good).document == document)
+        for _ in 0..<1500 {
+            var payload = good
+            let place = Int.random(in: payload.indices, using: &generator)
+            switch Int.random(in: 0..<4, using: &generator) {
+            case 0: payload[place] = generator.pick(Array(#"{}[],:"0a1A="#.utf8))
+            case 1: payload.remove(at: place)
+            case 2: payload.insert(payload[place], at: place)
+            default: payload.swapAt(place, Int.random(in: payload.indices, using: &generator))
+            }
+            #expect((try? IssuedDocument(payload: payload)) == (try? IssuedDocument(parsing: payload)))
+        }
     }
 
     @Test(arguments: [

@@ -178,9 +178,15 @@ public struct Document: Hashable, Sendable {
         /// SHA-256 of the canonical content.
         let digest: [UInt8]
 
-        init(_ content: JSON) {
-            let members = (content.objectValue ?? [:]).map { (name: $0.key, value: $0.value.canonicalBytes) }
-                .sorted { JSON.precedes($0.name, $1.name) }
+        /// - Parameter hosts: The canonical bytes of the hosts, where they are known, in place of those in the content.
+        init(_ content: JSON, hosts: ArraySlice<UInt8>? = nil) {
+            let members = (content.objectValue ?? [:]).map { name, value in
+                (
+                    name: name,
+                    value: name == "hosts" ? hosts.map(Array.init) ?? value.canonicalBytes : value.canonicalBytes
+                )
+            }
+            .sorted { JSON.precedes($0.name, $1.name) }
             self.members = members
             self.digest = sha256(Self.object(members))
         }

@@ -1,6 +1,6 @@
 extension Document {
     /// The most hosts of a document that are read.
-    private static let hostLimit = 1000
+    static let hostLimit = 1000
 
     /// Reads the members of ``content``.
     init(_ members: inout JSONMembers) throws(JSONDefect) {
@@ -93,7 +93,7 @@ extension Document.Host {
 
 extension Document.Policy {
     /// The most pins of a policy that are read.
-    private static let pinLimit = 100
+    static let pinLimit = 100
 
     /// Nil for the pins built into the app.
     fileprivate static func read(_ field: JSONField) throws(JSONDefect) -> Document.Policy? {

@@ -121,15 +121,23 @@ package struct CanonicalScanner {
 
     /// A pin's canonical text. Nil for one that begins as an SSH key does, too.
     package mutating func pin() -> Pin? {
-        let start = self.at + 8
-        guard self.bytes.count - self.at >= 53, self.skip("\"sha256/") else { return nil }
+        guard self.skip("\"sha256/") else { return nil }
+        let start = self.at
+        guard let pin = self.digest() else { return nil }
+        // SSH keys begin so; a real pin does once in 16 million times.
+        if self.bytes[start] == UInt8(ascii: "A"), self.bytes[start + 1] == UInt8(ascii: "A") { return nil }
+        if self.bytes[start] == UInt8(ascii: "B"), self.bytes[start + 1] == UInt8(ascii: "B") { return nil }
+        return pin
+    }
+
+    /// The 44 characters of base64 of a pin, and the quotation mark behind them.
+    mutating func digest() -> Pin? {
+        let start = self.at
+        guard self.bytes.count - start >= 45 else { return nil }
         defer { self.at = start + 45 }
         guard self.bytes[start + 44] == UInt8(ascii: "\""), self.bytes[start + 43] == UInt8(ascii: "=") else {
             return nil
         }
-        // SSH keys begin so; a real pin does once in 16 million times.
-        if self.bytes[start] == UInt8(ascii: "A"), self.bytes[start + 1] == UInt8(ascii: "A") { return nil }
-        if self.bytes[start] == UInt8(ascii: "B"), self.bytes[start + 1] == UInt8(ascii: "B") { return nil }
         var isValid: UInt8 = 0
         func sextet(_ place: Int) -> UInt64 {
             let value = CanonicalScanner.sextets[Int(self.bytes[start + place])]
@@ -156,16 +164,37 @@ package struct CanonicalScanner {
 
     /// The text of the object that begins here, found by its braces alone.
     package mutating func object() -> UnsafeBufferPointer<UInt8>? {
+        guard self.at < self.bytes.count, self.bytes[self.at] == UInt8(ascii: "{") else { return nil }
+        return self.nested()
+    }
+
+    /// Skips the value that begins here, found by its brackets alone. False where there is none, or a string in it has an escape.
+    mutating func skipValue() -> Bool {
+        guard self.at < self.bytes.count else { return false }
+        switch self.bytes[self.at] {
+        case UInt8(ascii: "\""): return self.plainBytes() != nil
+        case UInt8(ascii: "{"), UInt8(ascii: "["): return self.nested() != nil
+        default:
+            let start = self.at
+            while self.at < self.bytes.count, !Self.ends.contains(self.bytes[self.at]) { self.at += 1 }
+            return self.at > start
+        }
+    }
+
+    /// What stands behind a number or a word.
+    private static let ends = Array(",}]".utf8)
+
+    private mutating func nested() -> UnsafeBufferPointer<UInt8>? {
         let start = self.at
-        guard self.skip("{") else { return nil }
+        self.at += 1
         var depth = 1
         while self.at < self.bytes.count {
             switch self.bytes[self.at] {
             case UInt8(ascii: "\""):
                 guard self.plainBytes() != nil else { return nil }
                 continue
-            case UInt8(ascii: "{"): depth += 1
-            case UInt8(ascii: "}"): depth -= 1
+            case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+            case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
             default: break
             }
             self.at += 1
