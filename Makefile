@@ -52,10 +52,10 @@ bench: packages ## Measures side by side with nginx and pgbench, in release conf
 # The clients of the kit and the server's own documents against the library; the vectors are written again.
 CONFORMANCE := .build/debug/ConformanceGenerator
 
-conformance: build ## Writes the conformance vectors, and compares the kit's clients with the library on 120,000 random cases
+conformance: build ## Writes the conformance vectors, and compares the kit's clients with the library on 140,000 random cases
 	swift build $(SWIFT_FLAGS) --product ConformanceGenerator
 	$(CONFORMANCE) vectors Tests/Conformance/vectors
-	PINLEDGER_CONFORMANCE=20000,100000 Tests/EndToEnd/run Tests/EndToEnd/test_conformance_kit.py -q -s
+	PINLEDGER_CONFORMANCE=20000,100000,20000 Tests/EndToEnd/run Tests/EndToEnd/test_conformance_kit.py -q -s
 
 simulate: packages ## Plays installs to the detectors, beside the figures that are published of them
 	swift build -c release --scratch-path .build-release --product DetectorSimulation

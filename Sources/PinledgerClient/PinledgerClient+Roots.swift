@@ -20,13 +20,16 @@ extension PinledgerClient {
 
     /// Fetches the roots after the present one, one after the other, and takes them over.
     ///
-    /// What a service cannot give is no failure: most of the time there is no next root.
+    /// What a service cannot give is no failure: most of the time there is no next root. A held document whose key the new root leaves out goes
+    /// on to judge connections until another one takes its place, whatever its version: otherwise someone who can block one answer could
+    /// end pinning.
     ///
     /// - Returns: Whether another root holds now.
     func fetchRoots(from service: String) async -> Bool {
         guard let first = self.root else { return false }
         var roots: [RootOfTrust] = []
-        while roots.count < StoredState.rootLimit {
+        let began = ContinuousClock.now
+        while began.duration(to: .now) < self.configuration.fetchTimeout, roots.count < StoredState.rootLimit {
             let last = roots.last ?? first
             guard let bytes = await self.fetchRoot(last.version + 1, from: service) else { break }
             do throws(RootOfTrust.Failure) {

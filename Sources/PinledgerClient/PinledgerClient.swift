@@ -169,8 +169,8 @@ public actor PinledgerClient {
         return builtin
     }
 
-    /// Lets go of a held document whose key is no longer trusted: the one that ships with the app takes its place, or none.
-    func dropUntrusted() {
+    /// Lets go of a document that was fetched before the stored roots could be read, if they do not trust its key.
+    private func dropUntrusted() {
         guard let held = self.policy.document, !self.verifier.anchors.contains(held.keyID) else { return }
         self.hold { $0.replacing(nil) }
         _ = self.takeBuiltin()
@@ -273,9 +273,8 @@ public actor PinledgerClient {
         let answer = await self.askForDocument(service)
         let cause: RefreshFailure.Cause? = if case .missed(let cause) = answer { cause } else { nil }
         guard self.isRootDue(after: cause), await self.fetchRoots(from: service) else { return answer }
-        // What was refused may be trusted now, and what is held no more: both are looked at before anything else holds.
+        // What was refused may be trusted now, and what is held no more.
         let again = await self.askForDocument(service)
-        self.dropUntrusted()
         await self.keep()
         return again
     }
@@ -329,6 +328,8 @@ public actor PinledgerClient {
             await before?.value
             let held = self.policy.document
             guard self.isStoreRead, held != nil || !self.laterRoots.isEmpty else { return }
+            // A root and the document that it lets in are stored in one step. Until there is one, the store has both from before.
+            if let held, !self.verifier.anchors.contains(held.keyID) { return }
             do {
                 try await self.store.write(StoredState(roots: self.laterRoots, document: held).bytes)
                 self.storedVersion = held?.version ?? 0

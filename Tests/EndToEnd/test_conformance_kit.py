@@ -3,6 +3,7 @@
 `make conformance` compares many more random cases than these tests do.
 """
 
+import base64
 import json
 import os
 import subprocess
@@ -35,7 +36,7 @@ def answers(command: list[str], cases: list[dict]) -> list[dict]:
 
 def test_the_vectors_are_what_the_library_computes(tmp_path):
     subprocess.run([GENERATOR, "vectors", tmp_path], check=True, timeout=300)
-    assert sorted(path.name for path in tmp_path.iterdir()) == FILES and len(FILES) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == FILES and len(FILES) == 5
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (KIT / "vectors" / name).read_bytes(), f"{name}: run make conformance"
 
@@ -61,18 +62,20 @@ def test_each_client_answers_the_vectors(java):
 
 def test_the_vectors_come_to_every_reason():
     said = {}
-    for name in ("verify", "decide"):
+    for name in ("verify", "decide", "root"):
         for case in json.loads((KIT / f"vectors/{name}.json").read_text())["cases"]:
             for answer in case["expected"].get("decisions", [case["expected"]]):
                 said.setdefault(name, set()).add(answer.get("reason"))
     page = (KIT.parents[1] / "Sources/CHandbook/pages/client-integration.md").read_text()
     rules = {
         "too_large", "malformed_token", "unsupported_header", "unknown_key", "wrong_signature", "malformed_payload", "other_app",
-        "other_issuer", "older_version", "contradiction", "issued_earlier", "issued_ahead",
+        "other_issuer", "older_version", "contradiction", "issued_earlier", "issued_ahead", "root_expired",
     }  # fmt: skip
-    assert all(f"`{rule}`" in page for rule in rules)
+    roots = {"too_large", "malformed_root", "other_version", "missing_signatures"}
+    assert all(f"`{rule}`" in page for rule in rules | roots)
     # A document of 2 MiB has no place in a file of vectors.
     assert said["verify"] == (rules - {"too_large"}) | {None}
+    assert said["root"] == (roots - {"too_large"}) | {None}
     assert len(said["decide"]) == 21, said["decide"]
 
 
@@ -86,12 +89,15 @@ def test_each_client_refuses_a_document_that_is_too_large_before_it_looks_at_it(
         asked = {**case, "document": text}
         del asked["expected"]
         assert answers(command, [asked]) == [{"verdict": "refused", "reason": reason}]
+    for size, reason in [(16_384, "malformed_root"), (16_385, "too_large")]:
+        asked = {"kind": "root", "name": "large", "next": base64.b64encode(b"A" * size).decode()}
+        assert answers(command, [asked]) == [{"verdict": "refused", "reason": reason}]
 
 
-def test_server_library_python_and_java_agree_on_random_documents_and_devices(java):
-    verify, decide = os.environ.get("PINLEDGER_CONFORMANCE", "2000,20000").split(",")
+def test_server_library_python_and_java_agree_on_random_documents_devices_and_roots(java):
+    verify, decide, root = os.environ.get("PINLEDGER_CONFORMANCE", "2000,20000,2000").split(",")
     done = subprocess.run(
-        [KIT / "agree", "--generator", GENERATOR, "--verify", verify, "--decide", decide, "--seed", "20", "python=" + " ".join(PYTHON),
+        [KIT / "agree", "--generator", GENERATOR, "--verify", verify, "--decide", decide, "--root", root, "--seed", "20", "python=" + " ".join(PYTHON),
          "java=" + " ".join(java), f"server={GENERATOR} answer server"],
         capture_output=True, text=True, timeout=1800,
     )  # fmt: skip

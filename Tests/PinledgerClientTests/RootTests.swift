@@ -99,26 +99,39 @@ struct RootTests {
         #expect(client.policy.document?.version == 8)
     }
 
-    @Test func `a held document of a revoked key is let go also where there is no other one`() async throws {
-        let service = RootService()
-        let client = try self.client(service, ships: try self.root(1, [self.old, self.new]), looks: true)
+    @Test func `a held document of a revoked key judges on until there is another one, of any version`() async throws {
+        let (service, store) = (RootService(), MemoryStore())
+        let shipped = try self.root(1, [self.old, self.new])
+        let client = try self.client(service, ships: shipped, store: store, looks: true)
         service.publish(try self.old.sign(Fixed.document(7)))
         try await client.refresh()
+        let before = store.read()
+        // Someone lets the root through, and no document.
         service.publish(try self.root(2, [self.new]))
-        #expect(await self.cause(client.refresh) == .refused(.unknownKey))
-        #expect(client.policy.document == nil)
+        service.publish(nil)
+        #expect(await self.cause(client.refresh) == .status(404))
+        #expect(client.policy.document?.version == 7)
+        #expect(await client.root?.version == 2)
+        // Nor does the next process begin without pins.
+        #expect(store.read() == before)
+        let next = try self.client(service, ships: shipped, store: store)
+        await next.load()
+        #expect(next.policy.document?.version == 7)
+        service.publish(try self.new.sign(Fixed.document(3)))
+        #expect(try await client.refresh() == .replaced(version: 3))
+        #expect(StoredState(try #require(store.read())).roots.count == 1)
     }
 
-    @Test func `the document that ships with the app takes the place of one whose key is revoked`() async throws {
-        let service = RootService()
-        let shipped = try self.new.sign(Fixed.document(3))
-        let client = try self.client(
-            service, ships: try self.root(1, [self.old, self.new]), builtin: shipped, looks: true)
-        service.publish(try self.old.sign(Fixed.document(7)))
-        try await client.refresh()
+    @Test func `the document that ships with the app is looked at by the newest root that is stored`() async throws {
+        let (service, store) = (RootService(), MemoryStore())
+        let shipped = try self.root(1, [self.old])
         service.publish(try self.root(2, [self.new]))
-        _ = await self.cause(client.refresh)
-        #expect(client.policy.document?.bytes == shipped)
+        service.publish(try self.new.sign(Fixed.document(7)))
+        try await self.client(service, ships: shipped, store: store).refresh()
+        let client = try self.client(
+            RootService(), ships: shipped, store: store, builtin: try self.old.sign(Fixed.document(9)))
+        #expect(await client.load().builtin == .unknownKey)
+        #expect(client.policy.document?.version == 7)
     }
 
     static let refused:

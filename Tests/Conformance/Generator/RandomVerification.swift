@@ -59,6 +59,7 @@ struct RandomVerification {
         case 0: one["app"] = .string(self.generator.pick(["com.example.shop2", "com.example.Shop", "a"]))
         case 1: one["issuer"] = .string(self.generator.pick(["pinledger2", "Pinledger", ""]))
         case 2: one["keys"] = SigningKey.set([self.generator.pick(self.keys)])
+        case 3: try self.ships(root: &one)
         default:
             var held = document
             held.version += self.generator.pick([0, 0, 0, 1, -1])
@@ -70,6 +71,18 @@ struct RandomVerification {
             guard held.version >= 0 else { return }
             one["held"] = .string(String(decoding: try key.sign(payload), as: UTF8.self))
         }
+    }
+
+    /// A root of trust in place of the key set, which ends about now.
+    private mutating func ships(root one: inout [String: JSON]) throws {
+        let now = one["now"]?.integerValue ?? RandomDecisions.now
+        let root = try RootMaker.sign(
+            RootMaker.content(
+                self.generator.pick([1, 7]),
+                documents: self.generator.pick([["first"], ["second"], ["first", "second"]]),
+                expires: now + self.generator.pick([-1, 0, 1, 1000])), by: ["ada", "bob"])
+        one["keys"] = nil
+        one["root"] = .string(root.json.canonicalText)
     }
 
     // MARK: The token

@@ -18,6 +18,7 @@ struct Runner {
         case "decide": return try self.decide(json)
         case "version": return self.order(json)
         case "report": return try self.report(json)
+        case "root": return try self.root(json)
         default: throw Unknown(description: "an unknown kind of case")
         }
     }
@@ -27,7 +28,8 @@ struct Runner {
     private func verify(_ json: JSON) throws -> JSON {
         let verifier = DocumentVerifier(
             app: try AppID(try Self.text(json, "app")), issuer: try Self.text(json, "issuer"),
-            anchors: try TrustAnchors(jwks: json["keys"]?.canonicalBytes ?? []))
+            anchors: try json["root"]?.stringValue.map { try TrustAnchors(root: Array($0.utf8)) }
+                ?? TrustAnchors(jwks: json["keys"]?.canonicalBytes ?? []))
         let now = json["now"]?.integerValue.map { Timestamp(seconds: $0) }
         guard let document = Base64.decode(try Self.text(json, "document")) else {
             throw Unknown(description: "document is no base64")
@@ -42,6 +44,22 @@ struct Runner {
                 "verdict": "accepted", "version": .integer(verified.version),
                 "stale": now.map { .bool(verified.isStale(at: $0)) },
             ])
+        } catch { return ["verdict": "refused", "reason": .string(error.rawValue)] }
+    }
+
+    // MARK: Roots of trust
+
+    private func root(_ json: JSON) throws -> JSON {
+        guard let bytes = Base64.decode(try Self.text(json, "next")) else {
+            throw Unknown(description: "next is no base64")
+        }
+        let present = try json["root"]?.stringValue.map { try RootOfTrust(Array($0.utf8)) }
+        do throws(RootOfTrust.Failure) {
+            let root = if let present { try present.next(bytes) } else { try RootOfTrust(bytes) }
+            return [
+                "verdict": "accepted", "version": .integer(root.version), "expires": .integer(root.expiresAt.seconds),
+                "document_keys": .array(root.documentKeys.keys.sorted().map { .string($0) }),
+            ]
         } catch { return ["verdict": "refused", "reason": .string(error.rawValue)] }
     }
 

@@ -11,7 +11,10 @@ struct VectorFile {
 
     /// All files, in order.
     static func all() throws -> [VectorFile] {
-        [try VerificationVectors().file, try DecisionVectors().file, VersionVectors.file, try ReportVectors.file()]
+        [
+            try VerificationVectors().file, try DecisionVectors().file, VersionVectors.file, try ReportVectors.file(),
+            try RootVectors().file,
+        ]
     }
 
     /// The file's text: one case on a line, so that a change shows as one.

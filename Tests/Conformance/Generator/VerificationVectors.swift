@@ -20,18 +20,20 @@ struct VerificationVectors {
                 name: "verify",
                 about:
                     "Which documents a client accepts, and why it refuses others: handbook page client-integration, Verify.",
-                cases: try self.accepted() + self.tokens() + self.headers() + self.payloads() + self.surroundings())
+                cases: try self.accepted() + self.tokens() + self.headers() + self.payloads() + self.surroundings()
+                    + self.roots())
         }
     }
 
     private func one(
         _ name: String, _ document: [UInt8], held: [UInt8]? = nil, now: Int64? = nil, isStored: Bool = false,
-        keys: [SigningKey]? = nil,
+        keys: [SigningKey]? = nil, root: RootMaker.Draft? = nil,
         app: String = "com.example.shop", issuer: String = "pinledger"
     ) -> JSON {
         .members([
             "kind": "verify", "name": .string(name), "app": .string(app), "issuer": .string(issuer),
-            "keys": SigningKey.set(keys ?? [self.key, self.other]), "document": .string(Base64.encode(document)),
+            "keys": root == nil ? SigningKey.set(keys ?? [self.key, self.other]) : nil,
+            "root": root.map { .string($0.json.canonicalText) }, "document": .string(Base64.encode(document)),
             "held": held.map { .string(String(decoding: $0, as: UTF8.self)) },
             "now": isStored ? nil : .integer(now ?? self.now),
         ])
@@ -293,6 +295,29 @@ struct VerificationVectors {
             ("an evaluated document's payload", with(["evaluated_from": .string(Hex.encode(sha256([1])))])),
         ]
         return try texts.map { self.one("payload: \($0)", try self.key.sign($1)) }
+    }
+
+    /// With a root of trust instead of a key set.
+    private func roots() throws -> [JSON] {
+        let token = try self.key.sign(try self.payload())
+        let root = try RootMaker.sign(
+            RootMaker.content(3, documents: ["first"], expires: self.now + 1), by: ["ada", "bob"])
+        let ended = try RootMaker.sign(
+            RootMaker.content(3, documents: ["first"], expires: self.now), by: ["ada", "bob"])
+        let ahead = try self.key.sign(try self.payload(issued: self.now + 301))
+        return [
+            self.one("root: a document of its key", token, root: root),
+            self.one("root: a document of another key", try self.other.sign(try self.payload()), root: root),
+            self.one("root: that ends now", token, root: ended),
+            self.one("root: that has ended, and a stored document", token, isStored: true, root: ended),
+            self.one("root: the clock before the root's end", ahead, root: ended),
+            self.one(
+                "root: a lower version before the root's end", token, held: try self.key.sign(try self.payload(8)),
+                root: ended),
+            self.one(
+                "root: a held document of a key that it does not have", token,
+                held: try self.other.sign(try self.payload(8)), root: root),
+        ]
     }
 
     private func surroundings() throws -> [JSON] {

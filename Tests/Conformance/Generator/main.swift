@@ -1,7 +1,7 @@
 // Makes the conformance kit's vectors and random cases, and answers cases with the library:
 //
 //     ConformanceGenerator vectors DIRECTORY
-//     ConformanceGenerator random verify|decide COUNT SEED
+//     ConformanceGenerator random verify|decide|root COUNT SEED
 //     ConformanceGenerator answer [server]
 //
 // `answer` is a runner as README.md describes it. With `server`, `decide` is answered by the document that the server makes for the
@@ -51,11 +51,17 @@ case ("random", 4):
             output.line(try cases.next(questions: questions))
             left -= questions
         }
-    default: fail("random makes cases of verify or decide")
+    case "root":
+        var cases = RandomRoots(seed: seed)
+        for number in 0..<count { output.line(try cases.next(number)) }
+    default: fail("random makes cases of verify, decide or root")
     }
 case ("answer", 1), ("answer", 2):
     let runner = Runner(decidesAsServer: arguments.last == "server")
-    while let line = readLine(strippingNewline: true) { output.line(try runner.answer(line)) }
+    while let line = readLine(strippingNewline: true) {
+        // A line that is no case does not keep the others from being answered.
+        do { output.line(try runner.answer(line)) } catch { output.line(["error": .string("\(error)")]) }
+    }
 default: fail("see the top of Tests/Conformance/Generator/main.swift")
 }
 output.flush()

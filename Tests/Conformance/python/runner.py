@@ -13,6 +13,7 @@ from pinledger_client import (
     Evaluator,
     OutcomeQueue,
     Refused,
+    Root,
     TelemetryKey,
     TrustAnchors,
     Verifier,
@@ -30,10 +31,10 @@ _CONNECTION_MEMBERS = frozenset(field.name for field in fields(Connection))
 
 def verify(case: Case) -> Case:
     """The verdict on a document."""
-    verifier = Verifier(TrustAnchors(case["keys"]), case["app"], case["issuer"])
+    anchors = Root.of(_bytes(case["root"])).anchors if "root" in case else TrustAnchors(case["keys"])
+    verifier = Verifier(anchors, case["app"], case["issuer"])
     now: int | None = case.get("now")
-    # Text that is not ASCII becomes bytes that no token has.
-    held = verifier.read_stored(case["held"].encode("utf-8", "surrogatepass")) if "held" in case else None
+    held = verifier.read_stored(_bytes(case["held"])) if "held" in case else None
     try:
         document = verifier.verify(base64.b64decode(case["document"], validate=True), held, now)
     except Refused as refused:
@@ -69,6 +70,22 @@ def version(case: Case) -> Case:
     return {} if order is None else {"order": order}
 
 
+def root(case: Case) -> Case:
+    """The verdict on a root of trust, which replaces the client's newest or ships with the app."""
+    newest = Root.of(_bytes(case["root"])) if "root" in case else None
+    text = base64.b64decode(case["next"], validate=True)
+    try:
+        taken = Root.of(text) if newest is None else newest.next(text)
+    except Refused as refused:
+        return {"verdict": "refused", "reason": refused.reason}
+    return {
+        "verdict": "accepted",
+        "version": taken.version,
+        "expires": taken.expires,
+        "document_keys": taken.anchors.key_ids,
+    }
+
+
 def report(case: Case) -> Case:
     """The request that a client sends after a day's connections."""
     install, now = case["install"], case["now"]
@@ -91,11 +108,22 @@ def report(case: Case) -> Case:
     return {"sampled": True, "body": body, "signature": request.signature}
 
 
+def _bytes(text: str) -> bytes:
+    # Text that is not ASCII becomes bytes that no token and no root has.
+    return text.encode("utf-8", "surrogatepass")
+
+
 def _known(members: Case, names: Set[str]) -> Case:
     return {name: value for name, value in members.items() if name in names}
 
 
-_KINDS: dict[str, Callable[[Case], Case]] = {"verify": verify, "decide": decide, "version": version, "report": report}
+_KINDS: dict[str, Callable[[Case], Case]] = {
+    "verify": verify,
+    "decide": decide,
+    "version": version,
+    "root": root,
+    "report": report,
+}
 
 
 def result_of(line: bytes) -> Case:

@@ -3,8 +3,10 @@
 from .devices import Device
 from .evaluation import Decision, Evaluator, verdict
 from .keys import TrustAnchors
+from .refusal import Refused
 from .reports import Connection, OutcomeQueue, ReportRequest, TelemetryKey, is_sampled, report_request
-from .verification import Document, Refused, Verifier
+from .roots import Root
+from .verification import Document, Verifier
 from .versions import compare_versions
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "OutcomeQueue",
     "Refused",
     "ReportRequest",
+    "Root",
     "TelemetryKey",
     "TrustAnchors",
     "Verifier",

@@ -8,21 +8,13 @@ from .canonical import NotCanonical, content_sha256, read_canonical
 from .encoding import decode_base64url
 from .keys import TrustAnchors
 from .payload import FormError, check_payload
+from .refusal import Refused
 
 LARGEST_DOCUMENT = 2_097_152
 CLOCK_TOLERANCE = 300
 
 _SIGNATURE_LENGTH = 64
 _HEADER = re.compile(rb'\{"alg":"EdDSA","kid":"([A-Za-z0-9_-]+)","typ":"(pinset(?:-evaluated)?\+jws)"\}')
-
-
-class Refused(Exception):
-    """A document that a rule refuses. `reason` is the rule's code; `detail` is for people who look for the cause."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(f"{reason}: {detail}" if detail else reason)
-        self.reason = reason
-        self.detail = detail
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,8 @@ class Verifier:
         Args:
             token: The document's bytes, as they were fetched or stored.
             held: The document that the app holds, if there is one.
-            now: The time by the device's clock. None leaves the clock's rule out, for a document from the app's store.
+            now: The time by the device's clock. None leaves the rules of the clock and of the root's end out, for a document
+                from the app's store.
         """
         document = self._read(token)
         # A document whose key is no trust anchor any more counts as none.
@@ -84,6 +77,9 @@ class Verifier:
                     raise Refused("issued_earlier")
         if now is not None and document.issued_at > now + CLOCK_TOLERANCE:
             raise Refused("issued_ahead")
+        ends_at = self._anchors.ends_at
+        if now is not None and ends_at is not None and now >= ends_at:
+            raise Refused("root_expired")
         return document
 
     def read_stored(self, token: bytes) -> Document | None:

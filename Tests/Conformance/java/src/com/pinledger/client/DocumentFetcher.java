@@ -3,60 +3,170 @@ package com.pinledger.client;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import okhttp3.HttpUrl;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
 import okhttp3.Response;
 
-/** Fetches an app's document, and lets it hold if it passes every rule. */
+/**
+ * Fetches an app's document, and lets it hold if it passes every rule. Where the app ships a root of trust, it also asks for the
+ * roots that come next.
+ */
 public final class DocumentFetcher {
     private static final long NANOSECONDS = 1_000_000_000L;
     private static final long PAUSE_SECONDS = 10;
+    private static final long CALL_SECONDS = 15;
+    /** An install fetches every hour, so it asks for the next root about once a day. */
+    private static final int FETCHES_PER_WALK = 24;
 
     private final OkHttpClient client;
     private final HttpUrl url;
     private final DocumentVerifier verifier;
     private final PinPolicy policy;
-    private static final long CALL_SECONDS = 15;
+    /** Null where the app ships a JWK Set. */
+    private final RootFetcher rootFetcher;
+    private final Consumer<ClientState> store;
+    private final Random chance;
 
     private final ReentrantLock fetching = new ReentrantLock();
     private String entityTag;
+    /**
+     * The newest roots that were verified. They are newer than the policy's while there is no document yet for roots that leave
+     * out the key of the document that is held: the walk goes on from here, and documents are verified by these.
+     */
+    private RootChain reached;
     private volatile long lastAttempt = System.nanoTime() - PAUSE_SECONDS * NANOSECONDS;
 
     /**
-     * Creates a fetcher.
+     * Creates a fetcher for an app that ships a JWK Set.
      *
      * @param client A client that is not pinned: a wrong pin must not keep the document away that corrects it.
      */
     public DocumentFetcher(OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy) {
+        this(client, url, verifier, policy, null, state -> { }, null);
+    }
+
+    /**
+     * Creates a fetcher for an app that ships a root of trust, which its policy holds.
+     *
+     * @param client A client that is not pinned: a wrong pin must not keep the document away that corrects it.
+     * @param verifier Says for which app and from which issuer; the keys are those of the newest root.
+     * @param rootsUrl Where the roots of a service are, without a version: {@code …/client/v1/roots}.
+     * @param store Keeps what is held in the app's store, each time that it has changed; fetches wait for it.
+     */
+    public DocumentFetcher(
+            OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy, HttpUrl rootsUrl,
+            Consumer<ClientState> store) {
+        this(client, url, verifier, policy, rootsUrl, store, new Random());
+    }
+
+    DocumentFetcher(
+            OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy, HttpUrl rootsUrl,
+            Consumer<ClientState> store, Random chance) {
         // A service that drips its answer must not hold the app up, and documents come from their own address.
         this.client = client.newBuilder().callTimeout(CALL_SECONDS, TimeUnit.SECONDS).followRedirects(false).build();
         this.url = url;
         this.verifier = verifier;
         this.policy = policy;
+        this.rootFetcher = rootsUrl == null ? null : new RootFetcher(this.client, rootsUrl);
+        this.store = store;
+        this.chance = chance;
+        this.reached = policy.state().roots();
+        if ((rootsUrl == null) != (reached == null)) {
+            throw new IllegalArgumentException("an app ships a root of trust to both its policy and its fetcher, or to neither");
+        }
     }
 
     /**
-     * Fetches the document.
+     * Fetches the document, and the roots that come next where that is due.
      *
-     * @return Whether another one holds now. If not, what was held is current, or the server has none at the moment.
+     * @return Whether another document or a newer root holds now. If not, what was held is current, or the server has none at the
+     *     moment.
      * @throws VerificationFailure if the document that was served is refused; what was held still holds
      */
     public boolean fetch() throws IOException, VerificationFailure {
         fetching.lock();
+        ClientState before = policy.state();
         try {
-            return fetchAlone();
+            if (rootFetcher == null) {
+                fetchDocument();
+            } else {
+                fetchAll();
+            }
+            return policy.state() != before;
         } finally {
             // The pause counts from the end: calls that waited for a slow attempt must not make another one each.
             lastAttempt = System.nanoTime();
-            fetching.unlock();
+            try {
+                // Also after a failure: a newer root may hold by then. In here, so that no older state is stored last.
+                ClientState after = policy.state();
+                if (after != before) {
+                    store.accept(after);
+                }
+            } finally {
+                fetching.unlock();
+            }
         }
     }
 
-    private boolean fetchAlone() throws IOException, VerificationFailure {
+    /** Why the service's next root was refused when it was asked for last, or null if it was not. To be logged by its code. */
+    public RootFailure rootFailure() {
+        return rootFetcher == null ? null : rootFetcher.failure();
+    }
+
+    private void fetchAll() throws IOException, VerificationFailure {
+        RootChain held = policy.state().roots();
+        if (held.newest().version() > reached.newest().version()) {
+            // Another fetcher with the same policy has been further.
+            reached = held;
+        }
+        // Every document is refused by a root that has ended. One walk is enough for one fetch.
+        boolean walked = reached.newest().hasEnded(now());
+        if (walked) {
+            walk();
+        }
+        try {
+            fetchDocument();
+        } catch (VerificationFailure failure) {
+            // Its key may be new, or a thief may have signed the version that is held. Without another root it is refused again.
+            if (walked || !walk()) {
+                throw failure;
+            }
+            walked = true;
+            fetchDocument();
+        }
+        if (!walked && chance.nextInt(FETCHES_PER_WALK) == 0 && walk() && policy.state().roots() != reached) {
+            fetchDocument();
+        }
+    }
+
+    /**
+     * Asks for the roots that come next. They hold at once, unless they leave out the key of the document that is held: then they
+     * hold together with the document that replaces it.
+     *
+     * @return Whether there is one.
+     */
+    private boolean walk() {
+        RootChain before = reached;
+        reached = rootFetcher.walk(before);
+        if (reached == before) {
+            return false;
+        }
+        policy.replace(reached);
+        return true;
+    }
+
+    private void fetchDocument() throws IOException, VerificationFailure {
+        DocumentVerifier current = reached == null ? verifier : verifier.by(TrustAnchors.ofRoot(reached.newest()));
         SignedDocument held = policy.document();
+        if (held != null && reached != null && !reached.trusts(held)) {
+            // It counts as none, so the server must not answer that it is current.
+            held = null;
+        }
         Request.Builder request = new Request.Builder().url(url)
                 .header("Pinledger-Client", "version=" + (held == null ? 0 : held.payload().version()));
         // The tag of a document that was refused must not be sent: 304 would keep the client from ever getting another.
@@ -65,15 +175,13 @@ public final class DocumentFetcher {
         }
         try (Response response = client.newCall(request.build()).execute()) {
             if (response.code() != 200 || response.body() == null) {
-                return false;
+                return;
             }
-            byte[] token = read(response.body().byteStream());
-            SignedDocument document = verifier.verify(token, held, Math.floorDiv(System.currentTimeMillis(), 1000L));
-            if (!policy.replace(document)) {
-                return false;
+            byte[] token = read(response.body().byteStream(), DocumentVerifier.SIZE_LIMIT);
+            SignedDocument document = current.verify(token, held, now());
+            if (policy.replace(reached, document)) {
+                entityTag = response.header("ETag");
             }
-            entityTag = response.header("ETag");
-            return true;
         }
     }
 
@@ -106,11 +214,12 @@ public final class DocumentFetcher {
         return true;
     }
 
-    private static byte[] read(InputStream stream) throws IOException {
+    /** The bytes of a body, or of one that is larger than the limit so many that it is refused for its size. */
+    static byte[] read(InputStream stream, int limit) throws IOException {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         byte[] buffer = new byte[8_192];
-        // One chunk beyond the limit is enough for the verifier to refuse the document as too large.
-        while (bytes.size() <= DocumentVerifier.SIZE_LIMIT) {
+        // One chunk beyond the limit is enough.
+        while (bytes.size() <= limit) {
             int count = stream.read(buffer);
             if (count < 0) {
                 break;
@@ -118,5 +227,9 @@ public final class DocumentFetcher {
             bytes.write(buffer, 0, count);
         }
         return bytes.toByteArray();
+    }
+
+    private static long now() {
+        return Math.floorDiv(System.currentTimeMillis(), 1000L);
     }
 }

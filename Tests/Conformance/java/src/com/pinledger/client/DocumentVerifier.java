@@ -37,6 +37,11 @@ public final class DocumentVerifier {
         return new DocumentVerifier(anchors, app, issuer, true);
     }
 
+    /** A verifier of the same documents that trusts other keys, such as those of the next root of trust. */
+    DocumentVerifier by(TrustAnchors others) {
+        return new DocumentVerifier(others, app, issuer, evaluated);
+    }
+
     /**
      * Verifies a document that was fetched.
      *
@@ -48,12 +53,13 @@ public final class DocumentVerifier {
         requireSuccession(document.payload(), held);
         // Written without a sum, which could overflow.
         require(document.payload().issuedAt() - CLOCK_SKEW <= now, Reason.ISSUED_AHEAD);
+        require(!anchors.haveEnded(now), Reason.ROOT_EXPIRED);
         return document;
     }
 
     /**
      * Verifies a document that was accepted before and read back from the client's own store. The device's clock may have
-     * been put back since, so it does not count.
+     * been put back since, so it does not count, neither for the document nor for the root of trust.
      */
     public SignedDocument restore(byte[] token, SignedDocument held) throws VerificationFailure {
         SignedDocument document = verify(token);

@@ -37,6 +37,16 @@ final class Hashes {
         return text.toString();
     }
 
+    /** The bytes that lower-case hexadecimal of an even length stands for. */
+    static byte[] bytes(String hexadecimal) {
+        byte[] bytes = new byte[hexadecimal.length() / 2];
+        for (int index = 0; index < bytes.length; index++) {
+            int high = DIGITS.indexOf(hexadecimal.charAt(2 * index));
+            bytes[index] = (byte) (high << 4 | DIGITS.indexOf(hexadecimal.charAt(2 * index + 1)));
+        }
+        return bytes;
+    }
+
     /** A number from 0 to 9999 in proportion to the digest's first four bytes. */
     static int bucket(byte[] digest) {
         long first = (digest[0] & 0xffL) << 24 | (digest[1] & 0xff) << 16 | (digest[2] & 0xff) << 8 | digest[3] & 0xff;

@@ -3,6 +3,7 @@ package com.pinledger.client;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Paths;
 import java.security.GeneralSecurityException;
@@ -22,6 +23,10 @@ import okhttp3.Response;
 /**
  * A command that fetches an app's document, and then a page through a client that is pinned by it.
  *
+ * <p>The app's trust anchors are a JWK Set or a root of trust, whose next ones it asks for. It has no store: an app gives one to
+ * its {@link DocumentFetcher}, and at its next start makes its policy of {@link RootChain#restored} and of the document that
+ * {@link DocumentVerifier#restore} accepts by these roots.
+ *
  * <p>Its status is 0 if the connection was made, 3 if it was refused by pins, and 1 for other failures.
  */
 public final class OkHttpExample {
@@ -31,7 +36,8 @@ public final class OkHttpExample {
 
     public static void main(String[] arguments) {
         if (arguments.length < 6 || arguments.length > 7) {
-            System.err.println("usage: OkHttpExample DOCUMENT_URL KEYS.json APP ISSUER INSTALL_ID HTTPS_URL [TRUSTED.pem]");
+            System.err.println("usage: OkHttpExample DOCUMENT_URL KEYS.json|ROOT.json APP ISSUER INSTALL_ID HTTPS_URL"
+                    + " [TRUSTED.pem]");
             System.exit(1);
         }
         int status;
@@ -43,6 +49,9 @@ public final class OkHttpExample {
         } catch (VerificationFailure failure) {
             System.out.println("document refused: " + failure.reason().code());
             status = 1;
+        } catch (RootFailure failure) {
+            System.out.println("root refused: " + failure.reason().code());
+            status = 1;
         } catch (IOException | GeneralSecurityException | MalformedException | IllegalArgumentException exception) {
             System.out.println("failed: " + exception);
             status = 1;
@@ -51,18 +60,27 @@ public final class OkHttpExample {
     }
 
     private static int run(String[] arguments)
-            throws IOException, GeneralSecurityException, MalformedException, VerificationFailure {
+            throws IOException, GeneralSecurityException, MalformedException, VerificationFailure, RootFailure {
         X509TrustManager trust = trustManager(arguments.length > 6 ? arguments[6] : null);
         SSLContext context = SSLContext.getInstance("TLS");
         context.init(null, new TrustManager[] {trust}, null);
         OkHttpClient unpinned = new OkHttpClient.Builder().sslSocketFactory(context.getSocketFactory(), trust).build();
 
-        TrustAnchors anchors = TrustAnchors.parse(Files.readAllBytes(Paths.get(arguments[1])));
+        byte[] shipped = Files.readAllBytes(Paths.get(arguments[1]));
+        RootChain roots = isRoot(shipped) ? RootChain.of(shipped) : null;
+        TrustAnchors anchors = roots == null ? TrustAnchors.parse(shipped) : TrustAnchors.ofRoot(roots.newest());
         DocumentVerifier verifier = DocumentVerifier.forDocuments(anchors, arguments[2], arguments[3]);
-        PinPolicy policy = new PinPolicy(new Device.Builder().installId(arguments[4]).build(), BuiltinPins.NONE);
-        DocumentFetcher fetcher = new DocumentFetcher(unpinned, HttpUrl.get(arguments[0]), verifier, policy);
-        if (!fetcher.fetch()) {
+        PinPolicy policy = new PinPolicy(new Device.Builder().installId(arguments[4]).build(), BuiltinPins.NONE, roots);
+        HttpUrl url = HttpUrl.get(arguments[0]);
+        DocumentFetcher fetcher = roots == null
+                ? new DocumentFetcher(unpinned, url, verifier, policy)
+                : new DocumentFetcher(unpinned, url, verifier, policy, url.resolve("../../roots"), state -> { });
+        fetcher.fetch();
+        if (policy.document() == null) {
             throw new IOException("the server has no document");
+        }
+        if (roots != null) {
+            System.out.println("root: version " + policy.state().roots().newest().version());
         }
         System.out.println("document: version " + policy.document().payload().version());
 
@@ -72,6 +90,11 @@ public final class OkHttpExample {
             System.out.println("status: " + response.code());
         }
         return 0;
+    }
+
+    /** Whether the bytes begin as each root of trust does, in its one spelling. */
+    private static boolean isRoot(byte[] bytes) {
+        return new String(bytes, StandardCharsets.ISO_8859_1).startsWith("{\"signatures\":");
     }
 
     private static void print(Judgement judgement) {

@@ -12,30 +12,65 @@ import java.util.function.Supplier;
 public final class PinPolicy {
     private final BuiltinPins builtinPins;
     private volatile Device device;
-    /** The document with its evaluator, in one reference: no connection is judged by parts of two documents. */
-    private volatile State state;
+    /** All in one reference: no connection is judged by parts of two documents. */
+    private volatile ClientState state;
 
     public PinPolicy(Device device, BuiltinPins builtinPins) {
+        this(device, builtinPins, null);
+    }
+
+    /**
+     * Creates a policy for an app that ships a root of trust.
+     *
+     * @param roots The root that ships with the app, and those after it that the client has kept.
+     */
+    public PinPolicy(Device device, BuiltinPins builtinPins, RootChain roots) {
         this.device = device;
         this.builtinPins = builtinPins;
+        this.state = new ClientState(roots, null);
     }
 
     /**
      * Makes a document hold, from now on. Only a {@link DocumentVerifier} makes documents.
      *
-     * @return Whether it holds. It does not if another thread has brought a newer one since this one was verified.
+     * @return Whether it holds. It does not if another thread has brought a newer one since this one was verified, or a root of
+     *     trust without its key.
      */
     public synchronized boolean replace(SignedDocument document) {
-        if (state != null) {
-            Payload held = state.document.payload();
-            Payload given = document.payload();
-            boolean older = given.version() < held.version()
-                    || given.version() == held.version() && given.issuedAt() < held.issuedAt();
-            if (older) {
-                return false;
-            }
+        return replace(state.roots(), document);
+    }
+
+    /**
+     * Makes roots of trust and a document that one of their keys has signed hold in one step.
+     *
+     * @return Whether they hold. They do not if another thread has brought newer ones since these were verified.
+     */
+    synchronized boolean replace(RootChain roots, SignedDocument document) {
+        boolean trusted = roots == null || roots.trusts(document);
+        if (!trusted || isOlder(roots)) {
+            return false;
         }
-        state = new State(document);
+        SignedDocument held = state.document();
+        // A document whose key has left the root counts as none: its version may be a thief's.
+        if (held != null && (roots == null || roots.trusts(held)) && isOlder(document.payload(), held.payload())) {
+            return false;
+        }
+        state = new ClientState(roots, document);
+        return true;
+    }
+
+    /**
+     * Makes newer roots of trust hold, under which the document that is held stays what it is.
+     *
+     * @return Whether they hold. They do not if they have left out the document's key: until another document is there, it is
+     *     better than none.
+     */
+    synchronized boolean replace(RootChain roots) {
+        SignedDocument held = state.document();
+        if (isOlder(roots) || held != null && !roots.trusts(held)) {
+            return false;
+        }
+        state = new ClientState(roots, held);
         return true;
     }
 
@@ -46,16 +81,20 @@ public final class PinPolicy {
 
     /** The document that holds, or null. */
     public SignedDocument document() {
-        State current = state;
-        return current == null ? null : current.document;
+        return state.document();
+    }
+
+    /** What is held at the moment, to be stored. */
+    public ClientState state() {
+        return state;
     }
 
     /** Whether to fetch a document before a connection to the host: there is none, or it is stale and the host is pinned. */
     public boolean wantsFetch(String host) {
-        State current = state;
+        ClientState current = state;
         long now = now();
-        return current == null || current.document.isStale(now)
-                && !current.evaluator.decide(host, device, now).reason().equals("host_unknown");
+        return current.document() == null || current.document().isStale(now)
+                && !current.evaluator().decide(host, device, now).reason().equals("host_unknown");
     }
 
     /**
@@ -65,33 +104,32 @@ public final class PinPolicy {
      * @param chain Gives the pins of the validated chain. It is asked only where they matter, because validation takes time.
      */
     Judgement judge(String host, Supplier<List<String>> chain) {
-        State current = state;
+        ClientState current = state;
         long now = now();
-        if (current == null) {
+        if (current.document() == null) {
             // Without any document there is only what ships with the app.
             return new Judgement(host, now, null, null, builtinPins.verdict(host, chain.get()), null);
         }
-        Decision decision = current.evaluator.decide(host, device, now);
+        Decision decision = current.evaluator().decide(host, device, now);
         boolean chainMatters = decision.outcome() != Decision.Outcome.OFF || decision.reason().equals("pins_expired");
         List<String> pins = chainMatters ? chain.get() : Collections.emptyList();
         Verdict verdict = decision.verdict(pins);
         if (verdict == null) {
             verdict = builtinPins.verdict(host, pins);
         }
-        return new Judgement(host, now, current.document, decision, verdict, pins);
+        return new Judgement(host, now, current.document(), decision, verdict, pins);
     }
 
     private static long now() {
         return Math.floorDiv(System.currentTimeMillis(), 1000L);
     }
 
-    private static final class State {
-        final SignedDocument document;
-        final Evaluator evaluator;
+    private boolean isOlder(RootChain roots) {
+        return roots != null && roots.newest().version() < state.roots().newest().version();
+    }
 
-        State(SignedDocument document) {
-            this.document = document;
-            this.evaluator = new Evaluator(document.payload());
-        }
+    private static boolean isOlder(Payload given, Payload held) {
+        return given.version() < held.version()
+                || given.version() == held.version() && given.issuedAt() < held.issuedAt();
     }
 }

@@ -122,10 +122,7 @@ public final class Rollout {
         boolean fits = !encoded.isEmpty() && encoded.length() <= 2 * SALT_LIMIT && encoded.length() % 2 == 0
                 && Ascii.isLowerHex(encoded);
         Members.require(fits, "no hexadecimal salt");
-        byte[] salt = new byte[encoded.length() / 2];
-        for (int index = 0; index < salt.length; index++) {
-            salt[index] = (byte) Integer.parseInt(encoded.substring(2 * index, 2 * index + 2), 16);
-        }
+        byte[] salt = Hashes.bytes(encoded);
         String text;
         try {
             // A new decoder reports malformed input instead of replacing it.

@@ -41,6 +41,8 @@ public final class Runner {
                     return decide(members);
                 case "version":
                     return version(members);
+                case "root":
+                    return root(members);
                 case "report":
                     return report(members);
                 default:
@@ -54,8 +56,10 @@ public final class Runner {
     }
 
     private static Map<String, Object> verify(Members members) throws MalformedException {
-        DocumentVerifier verifier = DocumentVerifier.forDocuments(
-                TrustAnchors.of(members.required("keys")), members.text("app"), members.text("issuer"));
+        TrustAnchors anchors = members.has("root")
+                ? TrustAnchors.ofRoot(newestRoot(members)) : TrustAnchors.of(members.required("keys"));
+        DocumentVerifier verifier =
+                DocumentVerifier.forDocuments(anchors, members.text("app"), members.text("issuer"));
         SignedDocument held = held(verifier, members.optionalText("held"));
         byte[] token = Base64Text.decodePadded(members.text("document"));
         Long now = members.optionalInteger("now", Long.MIN_VALUE, Long.MAX_VALUE);
@@ -83,6 +87,32 @@ public final class Runner {
             return verifier.restore(text.getBytes(StandardCharsets.UTF_8), null);
         } catch (VerificationFailure failure) {
             return null;
+        }
+    }
+
+    private static Map<String, Object> root(Members members) throws MalformedException {
+        RootOfTrust newest = members.has("root") ? newestRoot(members) : null;
+        byte[] next = Base64Text.decodePadded(members.text("next"));
+        Map<String, Object> result = new TreeMap<>();
+        try {
+            RootOfTrust root = newest == null ? RootOfTrust.shipped(next) : newest.next(next);
+            result.put("verdict", "accepted");
+            result.put("version", root.version());
+            result.put("expires", root.endsAt());
+            result.put("document_keys", TrustAnchors.ofRoot(root).keyIds());
+        } catch (RootFailure failure) {
+            result.put("verdict", "refused");
+            result.put("reason", failure.reason().code());
+        }
+        return result;
+    }
+
+    /** The case's {@code root}. Any root that a client has also passes the rules of one that ships with the app. */
+    private static RootOfTrust newestRoot(Members members) throws MalformedException {
+        try {
+            return RootOfTrust.shipped(members.text("root").getBytes(StandardCharsets.UTF_8));
+        } catch (RootFailure failure) {
+            throw new MalformedException("no root that a client can have: " + failure.getMessage());
         }
     }
 

@@ -1,22 +1,40 @@
 package com.pinledger.client;
 
 import java.nio.charset.StandardCharsets;
-import java.util.HashMap;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 
-/** The keys that an app trusts to sign its documents: a JWK Set of Ed25519 keys that ships with the app. */
+/**
+ * The keys that an app trusts to sign its documents: a JWK Set of Ed25519 keys that ships with the app, or those of the newest
+ * root of trust that it has.
+ */
 public final class TrustAnchors {
     private static final int DEPTH_LIMIT = 16;
     private static final int KEY_BYTES = 32;
 
-    private final Map<String, byte[]> keys = new HashMap<>();
+    private final Map<String, byte[]> keys = new TreeMap<>();
+    /** The root whose keys these are, or null for those of a JWK Set, which do not end. */
+    private final RootOfTrust root;
 
-    private TrustAnchors() {}
+    private TrustAnchors(RootOfTrust root) {
+        this.root = root;
+    }
 
     /** Reads a JWK Set in JSON. */
     public static TrustAnchors parse(byte[] keySet) throws MalformedException {
         return of(Json.parse(keySet, DEPTH_LIMIT));
+    }
+
+    /** Takes the keys that sign documents by a root of trust. */
+    public static TrustAnchors ofRoot(RootOfTrust root) {
+        TrustAnchors anchors = new TrustAnchors(root);
+        for (byte[] key : root.documentRole().keys()) {
+            anchors.keys.put(thumbprint(Base64Text.encodeUrl(key)), key);
+        }
+        return anchors;
     }
 
     /** Takes the keys of a JWK Set; one that is of another kind, or has another name than its own, makes the set unusable. */
@@ -25,7 +43,7 @@ public final class TrustAnchors {
         if (!(list instanceof List)) {
             throw new MalformedException("no JWK Set");
         }
-        TrustAnchors anchors = new TrustAnchors();
+        TrustAnchors anchors = new TrustAnchors(null);
         for (Object key : (List<?>) list) {
             anchors.add(key);
         }
@@ -35,6 +53,16 @@ public final class TrustAnchors {
     /** The 32 bytes of the key with this id, or null if it is no anchor. */
     byte[] find(String keyId) {
         return keys.get(keyId);
+    }
+
+    /** The ids of the keys, sorted by bytes. */
+    Set<String> keyIds() {
+        return Collections.unmodifiableSet(keys.keySet());
+    }
+
+    /** Whether the anchors are those of a root of trust that has ended. */
+    boolean haveEnded(long now) {
+        return root != null && root.hasEnded(now);
     }
 
     private void add(Object value) throws MalformedException {

@@ -17,7 +17,8 @@ public final class VerificationFailure extends Exception {
         OLDER_VERSION("older_version"),
         CONTRADICTION("contradiction"),
         ISSUED_EARLIER("issued_earlier"),
-        ISSUED_AHEAD("issued_ahead");
+        ISSUED_AHEAD("issued_ahead"),
+        ROOT_EXPIRED("root_expired");
 
         private final String code;
 

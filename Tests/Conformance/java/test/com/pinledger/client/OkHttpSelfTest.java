@@ -84,6 +84,7 @@ public final class OkHttpSelfTest {
         test.fetched();
         test.example();
         test.spki();
+        failures += RootSelfTest.failures();
         System.out.println(failures == 0 ? "all right" : failures + " failures");
         System.exit(failures == 0 ? 0 : 1);
     }
@@ -240,6 +241,12 @@ public final class OkHttpSelfTest {
             check("refuses", run(arguments), "3");
             served[0] = new TestSigner().sign(payload(1, now()));
             check("wrong document", run(arguments), "1");
+            TestRoot root = new TestRoot(new TestSigner(), signer);
+            Files.write(certificates.resolve("keys.json"), root.signed(1));
+            served[0] = signer.sign(payload(1, now(), host("localhost", policy("enforce", pin("root")))));
+            check("connects by a root of trust", run(arguments), "0");
+            Files.write(certificates.resolve("keys.json"), root.by(new TestSigner()).signed(1));
+            check("a root without its own signature", run(arguments), "1");
         }
         origin.stop(0);
     }

@@ -15,13 +15,16 @@ import java.util.TreeMap;
 /** Signs documents for tests, right ones and wrong ones. */
 final class TestSigner {
     final String keyId;
+    /** The key's 32 bytes. */
+    final byte[] publicKey;
     private final KeyPair pair;
     private final String x;
 
     TestSigner() throws GeneralSecurityException {
         pair = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
         byte[] encoded = pair.getPublic().getEncoded();
-        x = Base64Text.encodeUrl(Arrays.copyOfRange(encoded, encoded.length - 32, encoded.length));
+        publicKey = Arrays.copyOfRange(encoded, encoded.length - 32, encoded.length);
+        x = Base64Text.encodeUrl(publicKey);
         String thumbprint = "{\"crv\":\"Ed25519\",\"kty\":\"OKP\",\"x\":\"" + x + "\"}";
         keyId = Base64Text.encodeUrl(Hashes.sha256(thumbprint.getBytes(StandardCharsets.US_ASCII)));
     }
@@ -52,10 +55,15 @@ final class TestSigner {
 
     byte[] sign(String header, byte[] body) throws GeneralSecurityException {
         String signed = Base64Text.encodeUrl(header.getBytes(StandardCharsets.UTF_8)) + "." + Base64Text.encodeUrl(body);
+        String signature = Base64Text.encodeUrl(signature(signed.getBytes(StandardCharsets.US_ASCII)));
+        return (signed + "." + signature).getBytes(StandardCharsets.US_ASCII);
+    }
+
+    byte[] signature(byte[] message) throws GeneralSecurityException {
         Signature signature = Signature.getInstance("Ed25519");
         signature.initSign(pair.getPrivate());
-        signature.update(signed.getBytes(StandardCharsets.US_ASCII));
-        return (signed + "." + Base64Text.encodeUrl(signature.sign())).getBytes(StandardCharsets.US_ASCII);
+        signature.update(message);
+        return signature.sign();
     }
 
     /** The payload with the digest of its content. */
