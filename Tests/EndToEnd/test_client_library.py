@@ -174,6 +174,18 @@ def test_pins_that_have_ended_hold_no_more_and_an_app_that_blocks_then_does(worl
     world.node.api.must("PATCH", f"/v1/apps/{world.app}", {"pins_valid_until": end, "reason": "an end", "force": True})
     eventually(lambda: "unpinned (pins_expired)" in world.fetch_whatever(), "the end of the pins")
     assert "the pins of api.example.com have ended" in world.fetch("--strict", status=10)
+    # What goes on without pins is reported, and no failure.
+    key = world.home / "report-key.json"
+    key.write_text(world.node.cli("telemetry", "key", "create", world.app, "--output", "json").stdout)
+    world.node.cli("app", "update", world.app, "--json", 'monitoring={"enabled":true}')
+    assert "Reported 1 outcome." in world.fetch("--report-key", str(key), "--install-id", install_id(1))
+
+    def counted() -> list:
+        cells = world.node.api.get(f"/v1/apps/{world.app}/telemetry").json["cells"]
+        return [(cell["unpinned"], cell["installs"], cell["failures"]) for cell in cells]
+
+    eventually(lambda: counted() == [(1, 0, 0)], "the unpinned connection")
+    assert "went on without pins, because those had ended: 1." in world.node.cli("telemetry", "show", world.app).stdout
 
 
 def test_another_document_under_the_address_is_refused_and_the_held_one_stays(world, tmp_path):

@@ -17,7 +17,8 @@ struct ReportTests {
                "arm": "candidate", "time": "2026-01-31T12:00:00+01:00", "count": 3, "id": "a"},
               {"host": "b.example.com", "outcome": "success", "document_version": 11, "reason": null, "arm": null},
               {"host": "c.example.com", "outcome": "failure", "reason": "a_new_one"},
-              {"host": "d.example.com", "outcome": "failure"}]}
+              {"host": "d.example.com", "outcome": "failure"},
+              {"host": "e.example.com", "outcome": "unpinned"}]}
             """)
         #expect(batch.refusals.isEmpty)
         let first = try #require(batch.outcomes.first)
@@ -25,10 +26,11 @@ struct ReportTests {
         #expect(first.servedPins.map(\.description) == [Self.pin] && first.arm == .candidate && first.id == "a")
         #expect(first.time == Timestamp(rfc3339: "2026-01-31T11:00:00Z"))
         #expect(first.release == AppRelease(major: 3, minor: 1, patch: 2) && first.platform == .ios)
-        #expect(batch.outcomes.map(\.documentVersion) == [12, 11, 12, 12])
+        #expect(batch.outcomes.map(\.documentVersion) == [12, 11, 12, 12, 12])
         #expect(batch.outcomes.allSatisfy { $0.install == InstallID(Self.install) })
         #expect(batch.outcomes[1].outcome == .success && batch.outcomes[1].arm == nil && batch.outcomes[1].count == 1)
-        #expect(batch.outcomes[2...].allSatisfy { $0.outcome == .failure(.other) })
+        #expect(batch.outcomes[2...3].allSatisfy { $0.outcome == .failure(.other) })
+        #expect(batch.outcomes[4].outcome == .unpinned)
     }
 
     @Test func `a batch says which version its sender holds, with and without outcomes`() throws {

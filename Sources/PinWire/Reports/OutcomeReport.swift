@@ -45,12 +45,16 @@ public struct OutcomeReport: Hashable, Sendable {
     }
 }
 
-/// Whether a connection was made.
+/// What became of a connection.
 public enum ConnectionOutcome: Hashable, Sendable {
+    /// It has matched the pins.
     case success
+    /// The document's pins had ended, and it went on without. It says nothing of the server's keys, so no statistic counts it beside the
+    /// others.
+    case unpinned
     case failure(OutcomeReason)
 
-    public var isFailure: Bool { self != .success }
+    public var isFailure: Bool { if case .failure = self { true } else { false } }
 }
 
 /// Why a connection was not made, or would not have been if pins had been enforced. The names are stable; an unknown

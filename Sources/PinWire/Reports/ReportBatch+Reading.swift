@@ -65,7 +65,7 @@ private struct ReportDraft {
     }
 
     private enum Result {
-        case success, failure
+        case success, unpinned, failure
     }
 
     var isMalformed = false
@@ -117,6 +117,7 @@ private struct ReportDraft {
         case .outcome:
             switch try reader.text() {
             case "success": self.outcome = .success
+            case "unpinned": self.outcome = .unpinned
             case "failure": self.outcome = .failure
             default: self.isMalformed = true
             }
@@ -186,10 +187,15 @@ private struct ReportDraft {
         guard let host = self.host ?? shared.host, let outcome = self.outcome ?? shared.outcome,
             let install = self.install ?? shared.install
         else { return .failure(Refused(why: .incomplete)) }
+        let connection: ConnectionOutcome =
+            switch outcome {
+            case .success: .success
+            case .unpinned: .unpinned
+            case .failure: .failure(self.reason ?? shared.reason ?? .other)
+            }
         return .success(
             OutcomeReport(
-                host: host,
-                outcome: outcome == .success ? .success : .failure(self.reason ?? shared.reason ?? .other),
+                host: host, outcome: connection,
                 servedPins: self.servedPins.isEmpty ? shared.servedPins : self.servedPins,
                 arm: self.arm ?? shared.arm,
                 documentVersion: self.documentVersion ?? shared.documentVersion ?? 0,

@@ -13,7 +13,7 @@ extension OutcomeReport {
         guard decision.reason != .hostUnknown, let name = HostPattern.canonical(host) else { return nil }
         var served: [Pin] = []
         switch outcome {
-        case .success, .failure(.chainInvalid), .failure(.hostMismatch), .failure(.other): break
+        case .success, .unpinned, .failure(.chainInvalid), .failure(.hostMismatch), .failure(.other): break
         case .failure(.pinMismatch), .failure(.reportOnlyMismatch), .failure(.expiredPins):
             served = Array(chain.prefix(Self.pinLimit))
         }
@@ -33,10 +33,15 @@ extension OutcomeReport {
 
     /// The members by which outcomes of one day are the same.
     private var identity: JSON {
-        let reason: OutcomeReason? = if case .failure(let reason) = self.outcome { reason } else { nil }
+        let (outcome, reason): (String, OutcomeReason?) =
+            switch self.outcome {
+            case .success: ("success", nil)
+            case .unpinned: ("unpinned", nil)
+            case .failure(let reason): ("failure", reason)
+            }
         return .members([
             "host": .string(self.host),
-            "outcome": .string(reason == nil ? "success" : "failure"),
+            "outcome": .string(outcome),
             "reason": reason.map { .string($0.rawValue) },
             "arm": self.arm.map { .string($0.rawValue) },
             "document_version": .integer(self.documentVersion),
@@ -61,8 +66,8 @@ extension ConnectionVerdict {
         case .mismatched: .failure(.reportOnlyMismatch)
         case .refused: .failure(.pinMismatch)
         case .refusedExpired: .failure(.expiredPins)
-        // A connection that went on after the pins had ended is no failure of the servers' keys: the server knows that they have ended.
-        case .unpinned, .refusedWithoutDocument: nil
+        case .unpinned: self.decision?.reason == .pinsExpired ? .unpinned : nil
+        case .refusedWithoutDocument: nil
         }
     }
 }

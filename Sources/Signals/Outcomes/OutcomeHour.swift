@@ -32,6 +32,8 @@ package struct OutcomeSummary: Hashable, Sendable {
     package var reports: Int64 = 0
     package var failures: Int64 = 0
     package var offTime: Int64 = 0
+    /// Connections that went on after the pins had ended: none of ``reports``.
+    package var unpinned: Int64 = 0
     /// The approximate number of installs, the sample scaled up.
     package var estimate: Int64 = 0
     /// How many installs each counted one stands for, by the beginning of the hour; only where it is a sample.
@@ -65,6 +67,7 @@ package struct OutcomeSummary: Hashable, Sendable {
         left.reports += right.reports
         left.failures += right.failures
         left.offTime += right.offTime
+        left.unpinned += right.unpinned
         left.estimate += right.estimate
         left.samples.merge(right.samples) { max($0, $1) }
     }
@@ -160,6 +163,7 @@ package struct OutcomeHour: Hashable, Sendable {
                 summaries[index].reports += cell.reports
                 summaries[index].failures += cell.failures
                 summaries[index].offTime += cell.offTime
+                summaries[index].unpinned += cell.unpinned
                 summaries[index].pins.merge(cell.pins, uniquingKeysWith: +)
             }
             for unit in OutcomeUnit.read(row.units) {

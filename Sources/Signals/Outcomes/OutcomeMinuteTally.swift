@@ -12,6 +12,8 @@ struct OutcomeMinuteTally: Sendable {
         var failures: Int64 = 0
         /// The reports whose client's clock is too far from now; they count as no install's outcome.
         var offTime: Int64 = 0
+        /// The connections that went on after the pins had ended. They are none of ``reports``.
+        var unpinned: Int64 = 0
         /// The keys presented to failing clients, by the number of counted installs.
         var pins: [Pin: Int64] = [:]
     }
@@ -60,9 +62,13 @@ struct OutcomeMinuteTally: Sendable {
             self.cells.append(Cell(key: key))
             self.weight += Self.cellWeight
         }
-        self.cells[index].reports += report.count
-        if report.outcome.isFailure { self.cells[index].failures += report.count }
-        if isOffTime { self.cells[index].offTime += report.count }
+        if report.outcome == .unpinned {
+            self.cells[index].unpinned += report.count
+        } else {
+            self.cells[index].reports += report.count
+            if report.outcome.isFailure { self.cells[index].failures += report.count }
+            if isOffTime { self.cells[index].offTime += report.count }
+        }
         self.reports += report.count
         self.news += report.count
         self.isChanged = true

@@ -71,6 +71,7 @@ extension OutcomeMinuteTally.Cell {
             "version": .integer(self.key.version), "reports": .integer(self.reports),
             "failures": self.failures == 0 ? nil : .integer(self.failures),
             "off_time": self.offTime == 0 ? nil : .integer(self.offTime),
+            "unpinned": self.unpinned == 0 ? nil : .integer(self.unpinned),
             "pins": self.pins.isEmpty
                 ? nil
                 : .object(
@@ -82,12 +83,13 @@ extension OutcomeMinuteTally.Cell {
         guard let host = json["host"]?.stringValue.flatMap({ try? HostPattern($0) }),
             let version = json["version"]?.integerValue, let reports = json["reports"]?.integerValue
         else { return nil }
-        let counts = [reports, json["failures"]?.integerValue ?? 0, json["off_time"]?.integerValue ?? 0]
+        let more = ["failures", "off_time", "unpinned"].map { json[$0]?.integerValue ?? 0 }
+        let counts = [reports] + more
         guard counts.allSatisfy(Self.counts.contains) else { return nil }
         self.init(
             key: OutcomeKey(
                 host: host, arm: json["arm"]?.stringValue.flatMap(PolicySlot.init(rawValue:)), version: version),
-            reports: counts[0], failures: counts[1], offTime: counts[2]
+            reports: counts[0], failures: counts[1], offTime: counts[2], unpinned: counts[3]
         )
         for (text, count) in json["pins"]?.objectValue ?? [:] {
             guard let pin = try? Pin(text: text), let count = count.integerValue, Self.counts.contains(count) else {

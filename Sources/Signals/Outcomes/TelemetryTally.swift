@@ -61,10 +61,12 @@ package struct TelemetryTally: Sendable {
     ) -> Bool {
         let hour = Slot(account: account, time: time.startOfHour)
         let isOffTime = report.isOffTime(at: time)
+        // What no pin has judged makes no install one that was counted.
+        let isCounted = !isOffTime && report.outcome != .unpinned
         var key = key
         let isCrowded = self.cellCount >= self.limits.cells
         let pool = Self.enter(
-            isOffTime ? nil : mark, &key, newest: newest, isCrowded: isCrowded,
+            isCounted ? mark : nil, &key, newest: newest, isCrowded: isCrowded,
             into: &self.pools[hour, default: OutcomePool()])
         self.cellCount += pool.newCells
         if pool.entry == .noRoom { return false }

@@ -208,6 +208,13 @@ private enum TelemetryText {
             ])
         }
         Console.print(table.text)
+        var unpinned: [String: Int64] = [:]
+        for cell in json["cells"]?.arrayValue ?? [] {
+            unpinned[cell.text("host"), default: 0] += cell["unpinned"]?.integerValue ?? 0
+        }
+        for (host, count) in unpinned.sorted(by: { $0.key < $1.key }) where count > 0 {
+            Console.print("Connections to \(host) that went on without pins, because those had ended: \(count).")
+        }
         for (name, what) in [("authenticated", "signed"), ("advisory", "unsigned")] {
             guard let share = json["sampling"]?[name]?.integerValue, share > 1 else { continue }
             Console.print("One in \(share) installs with \(what) reports is counted.")

@@ -173,6 +173,18 @@ struct TallyTests {
         #expect(summary.reports == 4)
     }
 
+    @Test func `a connection that went on after the pins had ended is counted by itself`() throws {
+        var node = Counting()
+        node.report(1, .unpinned)
+        node.report(2, .unpinned)
+        node.report(2, .failure(.pinMismatch))
+        node.take()
+        let summary = try cell(OutcomeHour(node.rows))
+        #expect(summary.unpinned == 2)
+        #expect(summary.total == .init(installs: 1, failing: 1))
+        #expect(summary.reports == 1 && summary.failures == 1)
+    }
+
     @Test func `a client that invents versions displaces neither the newest nor known ones, and nothing is refused`()
         throws
     {

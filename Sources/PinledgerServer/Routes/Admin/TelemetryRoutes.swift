@@ -180,6 +180,7 @@ extension OutcomeSummary {
             "reports": .integer(self.reports),
             "failures": .integer(self.failures),
             "off_time": .integer(self.offTime),
+            "unpinned": .integer(self.unpinned),
             "reasons": .object(
                 Dictionary(uniqueKeysWithValues: self.reasons.map { ($0.rawValue, JSON.integer(Int64($1))) })),
             "networks": [

@@ -164,6 +164,8 @@ def _outcome(connection: Connection) -> dict[str, Any] | None:
         outcome["arm"] = connection.arm
     if connection.result == "matched":
         return {**outcome, "outcome": "success"}
+    if connection.result == "unpinned" and connection.reason == "pins_expired":
+        return {**outcome, "outcome": "unpinned"}
     reason = _failure_reason(connection)
     if reason is None:
         return None

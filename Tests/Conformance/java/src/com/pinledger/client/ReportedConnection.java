@@ -54,18 +54,19 @@ public final class ReportedConnection {
     Map<String, Object> outcome() {
         // Names of hosts that the document does not know never leave the device.
         boolean success = verdict == Verdict.MATCHED;
+        boolean unpinned = verdict == Verdict.UNPINNED && reason.equals("pins_expired");
         String failure = failure();
-        if (reason.equals("host_unknown") || !success && failure == null) {
+        if (reason.equals("host_unknown") || !success && !unpinned && failure == null) {
             return null;
         }
         Map<String, Object> outcome = new TreeMap<>();
         outcome.put("host", host);
-        outcome.put("outcome", success ? "success" : "failure");
+        outcome.put("outcome", success ? "success" : unpinned ? "unpinned" : "failure");
         outcome.put("document_version", documentVersion);
         if (arm != null) {
             outcome.put("arm", arm);
         }
-        if (!success) {
+        if (failure != null) {
             outcome.put("reason", failure);
             if (chain != null && !chain.isEmpty() && verdict != Verdict.INVALID_CHAIN) {
                 outcome.put("served_spki", chain);
