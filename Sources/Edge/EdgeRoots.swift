@@ -8,9 +8,9 @@ import Synchronization
 
 /// The roots of trust that an edge passes on to clients: all of its upstream's, from the first one on.
 ///
-/// Each is the successor of the one before, which is all that an edge can tell where it was started with a key set: clients
-/// verify them by the root that they ship. Started with a root, it takes no row that does not lead through that one, and the newest one
-/// says whose documents it serves (``TrustedKeys``).
+/// Each is signed by its own keys, which is all that an edge can tell where it was started with a key set: clients verify them by the root
+/// that they ship. Started with a root, it takes no row without that one, and the newest of its successors says whose documents it serves
+/// (``TrustedKeys``).
 package final class EdgeRoots: Sendable {
     private let keys: TrustedKeys
     /// The file that keeps them; nil for an edge without a state directory.
@@ -18,10 +18,9 @@ package final class EdgeRoots: Sendable {
     private let logger: Logger
     private let roots = Mutex<[RootOfTrust]>([])
 
-    /// The file's most bytes: a thousand roots and more.
-    private static let fileLimit = 16 << 20
-    /// Roots that are taken over in one go.
-    private static let stepLimit = 64
+    /// The most roots: one a month for many years.
+    private static let limit = 512
+    private static let fileLimit = 512 * (RootOfTrust.byteLimit + 1)
 
     /// - Parameter directory: The edge's state directory; nil for none.
     package init(directory: String?, keys: TrustedKeys, logger: Logger) {
@@ -37,9 +36,14 @@ package final class EdgeRoots: Sendable {
     package func load() async {
         guard let path = self.path else { return }
         let bytes = await DetachedThread.run { try? PrivateFile.read(path, atMost: Self.fileLimit) }
+        self.load((bytes ?? nil)?.split(separator: UInt8(ascii: "\n")).map(Array.init) ?? [])
+    }
+
+    /// Takes in roots that were kept elsewhere, the first one first.
+    package func load(_ kept: [[UInt8]]) {
         var found: [RootOfTrust] = []
-        for line in (bytes ?? nil)?.split(separator: UInt8(ascii: "\n")) ?? [] {
-            guard let next = try? Self.next(Array(line), after: found.last) else { break }
+        for bytes in kept.prefix(Self.limit) {
+            guard let next = try? Self.next(bytes, after: found.last) else { break }
             found.append(next)
         }
         _ = try? self.take(found)
@@ -56,25 +60,36 @@ package final class EdgeRoots: Sendable {
     }
 
     /// Asks the upstream for the next roots, and keeps them.
+    ///
+    /// Where the upstream's next root does not follow those that are kept, its whole row is looked at again: an edge that was started with a key
+    /// set cannot tell which of two rows is right, and passes on what the upstream has now.
     package func refresh(from upstream: Upstream) async throws(UpstreamFailure) -> Outcome {
-        var found = self.all
-        let present = found.count
-        var outcome = Outcome()
-        while found.count < present + Self.stepLimit,
-            let bytes = try await upstream.root(version: Int64(found.count) + 1)
-        {
-            do throws(RootOfTrust.Failure) { found.append(try Self.next(bytes, after: found.last)) } catch {
-                outcome.refusal = "version \(found.count + 1): \(error)"
-                break
-            }
+        let present = self.all
+        var (row, refusal) = try await self.row(from: upstream, after: present)
+        if refusal != nil, !present.isEmpty { (row, refusal) = try await self.row(from: upstream, after: []) }
+        var outcome = Outcome(refusal: refusal)
+        guard row != present, row.count >= present.count || !row.starts(with: present.prefix(row.count)) else {
+            return outcome
         }
-        guard found.count > present else { return outcome }
         do throws(TrustedKeys.OtherRoots) {
-            outcome.hasNewKeys = try self.take(found)
-            outcome.version = found.last?.version
-            await self.keep(found)
+            outcome.hasNewKeys = try self.take(row)
+            outcome.version = row.last?.version
+            await self.keep(row)
         } catch { outcome.refusal = "\(error)" }
         return outcome
+    }
+
+    /// The upstream's roots after some of them, with those; and why the next one is not among them, where it has one.
+    private func row(
+        from upstream: Upstream, after known: [RootOfTrust]
+    ) async throws(UpstreamFailure) -> ([RootOfTrust], refusal: String?) {
+        var row = known
+        while row.count < Self.limit, let bytes = try await upstream.root(version: Int64(row.count) + 1) {
+            do throws(RootOfTrust.Failure) { row.append(try Self.next(bytes, after: row.last)) } catch {
+                return (row, "version \(row.count + 1): \(error)")
+            }
+        }
+        return (row, nil)
     }
 
     /// - Returns: Whether the keys of documents have changed.
@@ -90,7 +105,11 @@ package final class EdgeRoots: Sendable {
             guard first.version == 1 else { throw .otherVersion }
             return first
         }
-        return try last.next(bytes)
+        // Where a new row begins, clients decide by what they ship.
+        if let next = try? last.next(bytes) { return next }
+        let next = try RootOfTrust(bytes)
+        guard next.version - 1 == last.version else { throw .otherVersion }
+        return next
     }
 
     private func keep(_ roots: [RootOfTrust]) async {

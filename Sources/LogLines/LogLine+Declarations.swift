@@ -123,7 +123,7 @@ extension LogLine {
             .init(
                 .error, "a document of the upstream is not served; what was served before stays",
                 advice:
-                    "Read `reason`. For an unknown key, add the new key to --trusted-keys. Otherwise find out who runs the upstream: it was restored from a backup, or is not the server that it should be."
+                    "Read `reason`. For an unknown key, publish a root of trust with it, or add the new key to the key set in --trusted-keys. Otherwise find out who runs the upstream: it was restored from a backup, or is not the server that it should be."
             )
         case .keptDocumentRefused:
             .init(

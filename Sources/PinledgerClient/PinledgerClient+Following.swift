@@ -46,7 +46,7 @@ extension PinledgerClient {
         var headers = [(name: "Accept", value: "text/event-stream")]
         headers.append(self.clientField)
         if let held = self.policy.document { headers.append(("Last-Event-ID", held.tag)) }
-        let reader = StreamReader(self)
+        let reader = StreamReader(self, service)
         let began = ContinuousClock.now
         var cause: RefreshFailure.Cause?
         do {
@@ -71,11 +71,11 @@ extension PinledgerClient {
         return try await self.refresh() != .unchanged
     }
 
-    /// Takes a document that a stream has brought. One that is refused may need the next root of trust: a fetch asks for both.
-    fileprivate func take(streamed document: UnverifiedDocument) async throws {
+    /// Takes a document that a stream has brought. One that is refused may need the next root of trust.
+    fileprivate func take(streamed document: UnverifiedDocument, from service: String) async throws {
         do throws(VerificationFailure) { _ = try await self.take(sent: document) } catch {
-            guard self.root != nil, self.mayFetchAgain() else { throw error }
-            try await self.refresh()
+            guard self.root != nil, self.mayFetchAgain(), await self.lookForRoots(at: service) else { throw error }
+            _ = try await self.take(sent: document)
         }
     }
 
@@ -97,6 +97,7 @@ private actor StreamReader {
     }
 
     private let client: PinledgerClient
+    private let service: String
     private var stream = EventStream()
     /// Whether a byte has come.
     private(set) var hasBegun = false
@@ -105,7 +106,10 @@ private actor StreamReader {
 
     var retry: Duration? { self.stream.retry }
 
-    init(_ client: PinledgerClient) { self.client = client }
+    init(_ client: PinledgerClient, _ service: String) {
+        self.client = client
+        self.service = service
+    }
 
     /// - Throws: ``VerificationFailure`` for a document that is refused, and ``Stale``: such a service is left.
     func take(_ bytes: [UInt8]) async throws {
@@ -115,7 +119,7 @@ private actor StreamReader {
             if event.data.first == UInt8(ascii: "{") {
                 if try await self.client.fetchAnnounced() { self.hasBrought = true }
             } else {
-                try await self.client.take(streamed: UnverifiedDocument(event.data))
+                try await self.client.take(streamed: UnverifiedDocument(event.data), from: self.service)
                 self.hasBrought = true
             }
         }

@@ -18,6 +18,19 @@ extension PinledgerClient {
         return root.expiresAt <= self.now || self.random(0..<Self.fetchesPerLook) < 1
     }
 
+    /// The most roots that are taken over in one go.
+    private static let stepLimit = 64
+
+    /// Looks for the next root, at one service first: a service that lies, or is behind, hides none that another one has.
+    ///
+    /// - Returns: Whether another root holds now.
+    func lookForRoots(at service: String) async -> Bool {
+        for service in [service] + self.configuration.services.filter({ $0 != service }) {
+            if await self.fetchRoots(from: service) { return true }
+        }
+        return false
+    }
+
     /// Fetches the roots after the present one, one after the other, and takes them over.
     ///
     /// What a service cannot give is no failure: most of the time there is no next root. A held document whose key the new root leaves out goes
@@ -25,11 +38,13 @@ extension PinledgerClient {
     /// end pinning.
     ///
     /// - Returns: Whether another root holds now.
-    func fetchRoots(from service: String) async -> Bool {
+    private func fetchRoots(from service: String) async -> Bool {
         guard let first = self.root else { return false }
         var roots: [RootOfTrust] = []
         let began = ContinuousClock.now
-        while began.duration(to: .now) < self.configuration.fetchTimeout, roots.count < StoredState.rootLimit {
+        while began.duration(to: .now) < self.configuration.fetchTimeout, roots.count < Self.stepLimit,
+            self.laterRoots.count + roots.count < StoredState.rootLimit
+        {
             let last = roots.last ?? first
             guard let bytes = await self.fetchRoot(last.version + 1, from: service) else { break }
             do throws(RootOfTrust.Failure) {

@@ -142,7 +142,6 @@ public actor PinledgerClient {
             let stored = try await self.store.read().map { StoredState($0) }
             let fetched = self.storeFailure == nil ? nil : self.policy.document
             self.takeRoots(stored?.roots ?? [])
-            self.dropUntrusted()
             outcome.builtin = self.takeBuiltin()
             outcome.stored = stored?.document.flatMap { self.refusal(of: $0) }
             self.isStoreRead = true
@@ -167,13 +166,6 @@ public actor PinledgerClient {
         let builtin = self.configuration.builtinDocument.flatMap { self.refusal(of: $0) }
         (self.builtin, self.builtinRoot) = (.some(builtin), self.root)
         return builtin
-    }
-
-    /// Lets go of a document that was fetched before the stored roots could be read, if they do not trust its key.
-    private func dropUntrusted() {
-        guard let held = self.policy.document, !self.verifier.anchors.contains(held.keyID) else { return }
-        self.hold { $0.replacing(nil) }
-        _ = self.takeBuiltin()
     }
 
     private func noteStored(_ document: VerifiedDocument) {
@@ -255,8 +247,9 @@ public actor PinledgerClient {
 
     private func askAll() async throws(RefreshFailure) -> Refresh {
         var causes: [(service: String, cause: RefreshFailure.Cause)] = []
+        var hasLooked = false
         for service in self.configuration.services {
-            switch await self.ask(service) {
+            switch await self.ask(service, &hasLooked) {
             case .found(let refresh): return refresh
             case .missed(let cause): causes.append((service, cause))
             }
@@ -269,10 +262,13 @@ public actor PinledgerClient {
         case missed(RefreshFailure.Cause)
     }
 
-    private func ask(_ service: String) async -> Answer {
+    /// - Parameter hasLooked: Whether this fetch has looked for the next root already, at all services.
+    private func ask(_ service: String, _ hasLooked: inout Bool) async -> Answer {
         let answer = await self.askForDocument(service)
         let cause: RefreshFailure.Cause? = if case .missed(let cause) = answer { cause } else { nil }
-        guard self.isRootDue(after: cause), await self.fetchRoots(from: service) else { return answer }
+        guard !hasLooked, self.isRootDue(after: cause) else { return answer }
+        hasLooked = true
+        guard await self.lookForRoots(at: service) else { return answer }
         // What was refused may be trusted now, and what is held no more.
         let again = await self.askForDocument(service)
         await self.keep()

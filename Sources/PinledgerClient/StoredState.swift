@@ -9,12 +9,12 @@ struct StoredState: Hashable {
     /// Bytes that claim to be a document; nil for none.
     var document: [UInt8]?
 
-    /// The most roots that are kept, and that one fetch takes over.
-    static let rootLimit = 64
+    /// The most roots after the one that ships with the app: no more are taken over, because each of them is needed to verify the next.
+    static let rootLimit = 256
     static let byteLimit = DocumentVerifier.byteLimit + Self.rootLimit * (RootOfTrust.byteLimit + 1)
 
     init(roots: [RootOfTrust], document: VerifiedDocument?) {
-        self.roots = roots.suffix(Self.rootLimit).map(\.bytes)
+        self.roots = roots.map(\.bytes)
         self.document = document?.bytes
     }
 

@@ -54,7 +54,7 @@ class Ceremony:
 
     def publish(self, *keys: dict, force: bool = False, expires: str | None = None) -> Path:
         path = self.draft(*keys, expires=expires)
-        self.server.cli("root", "publish", str(path), "--reason", "a test", *(["--force"] if force else []))
+        self.server.cli("root", "publish", str(path), "--reason", "a test", *(["--force"] if force or expires else []))
         return path
 
     def new_key(self) -> str:

@@ -237,8 +237,68 @@ struct RootTests {
         #expect(await client.root?.version == 65)
         try await client.refresh()
         #expect(await client.root?.version == 70)
-        // What is kept does not grow without end: an install that is older than all of it asks for them again.
-        #expect(StoredState(try #require(store.read())).roots.count == StoredState.rootLimit)
+        // All of them are needed to verify the last one.
+        #expect(StoredState(try #require(store.read())).roots.count == 69)
+        let next = try self.client(RootService(), ships: try self.root(1, [self.old]), store: store)
+        await next.load()
+        #expect(await next.root?.version == 70)
+    }
+
+    @Test func `a store holds all roots that it may, and no more are taken over`() async throws {
+        let service = RootService()
+        for version in Int64(2)...260 { service.publish(try self.root(version, [self.old])) }
+        service.publish(try self.old.sign(Fixed.document(7)))
+        let store = MemoryStore()
+        let client = try self.client(service, ships: try self.root(1, [self.old]), store: store, looks: true)
+        for _ in 0..<6 { try await client.refresh() }
+        #expect(await client.root?.version == 257)
+        let next = try self.client(RootService(), ships: try self.root(1, [self.old]), store: store)
+        await next.load()
+        #expect(await next.root?.version == 257)
+        #expect(next.policy.document?.version == 7)
+    }
+
+    /// The services of one address each.
+    private struct Two: DocumentTransport {
+        let services: [String: RootService]
+
+        func get(
+            _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
+        ) -> DocumentResponse {
+            let service = self.services.first { url.hasPrefix($0.key) }?.value
+            return service?.get(url, headers: headers, limit: limit, timeout: timeout)
+                ?? DocumentResponse(status: 404, body: [])
+        }
+    }
+
+    @Test func `a service that hides the next root hides none that another service has`() async throws {
+        let (liar, honest) = (RootService(), RootService())
+        let configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer,
+            anchors: try TrustAnchors(root: try self.root(1, [self.old, self.new]).bytes),
+            services: ["https://liar.example", "https://honest.example"])
+        let client = PinledgerClient(
+            configuration, store: MemoryStore(),
+            transport: Two(services: ["https://liar.example": liar, "https://honest.example": honest]),
+            clock: { Fixed.now }, random: { $0.lowerBound })
+        liar.publish(try self.old.sign(Fixed.document(7)))
+        honest.publish(try self.new.sign(Fixed.document(6)))
+        honest.publish(try self.root(2, [self.new]))
+        #expect(try await client.refresh() == .replaced(version: 6))
+        #expect(await client.root?.version == 2)
+    }
+
+    @Test func `a store that is read late takes no pins away`() async throws {
+        let (service, store) = (RootService(), LockedStore(nil))
+        let client = try self.client(service, ships: try self.root(1, [self.old]), store: store, looks: true)
+        service.publish(try self.old.sign(Fixed.document(7)))
+        try await client.refresh()
+        service.publish(try self.root(2, [self.new]))
+        service.publish(nil)
+        _ = await self.cause(client.refresh)
+        store.unlock()
+        _ = await self.cause(client.refresh)
+        #expect(client.policy.document?.version == 7)
     }
 
     @Test func `an app with a JWK Set asks for no root`() async throws {

@@ -75,7 +75,7 @@ import Testing
                 .access(.defineRole(roleName("own"), [.readApps]))
             ),
             (.keys, .keys(.signingKeyRetired(kid: "a")), .keys(.retire(kid: "a"))),
-            (.keys, .keys(.rootPublished(root)), .keys(.publishRoot(root))),
+            (.keys, .keys(.rootPublished(root)), .keys(.publishRoot(root, restarts: false))),
             (.watch(shop), .watch(.telemetryKeyRetired(id: "tlk_1")), .telemetryKey(shop, .retire(id: "tlk_1"))),
         ]
         #expect(try self.commands(lost.map { ($0.0, $0.1) }) == lost.map(\.2))

@@ -32,11 +32,13 @@ func signedRoot(
         return state
     }
 
-    private func publish(_ root: SignedRoot) -> Command { .keys(.publishRoot(root)) }
+    private func publish(_ root: SignedRoot, restarts: Bool = false) -> Command {
+        .keys(.publishRoot(root, restarts: restarts))
+    }
 
     @Test func `roots follow one another, and the newest one counts`() throws {
         let roots = [try signedRoot(1), try signedRoot(2)]
-        let state = try self.state([try self.create("document")] + roots.map(self.publish))
+        let state = try self.state([try self.create("document")] + roots.map { self.publish($0) })
         #expect(state.keys.roots.map(\.root.file) == roots && state.keys.root?.root.version == 2)
         #expect(state.keys.root?.publishedAt == noon)
     }
@@ -122,6 +124,36 @@ func signedRoot(
         let items = state.attention(in: context(at: now)).items.filter { $0.kind == .rootExpires }
         #expect(items.map(\.severity.rawValue) == (severity.map { [$0] } ?? []))
         #expect(items.allSatisfy { $0.date == end && $0.detail.contains(days > 0 ? "ends" : "ended") })
+    }
+
+    @Test func `a new row begins only where that is asked for and insisted on`() throws {
+        let lost = try self.state([try self.create("document"), self.publish(try signedRoot(1))])
+        let anew = try SignedRoot.made(
+            2, people: ["Dora", "Eve"], documents: [try RootSigner("document").publicKey],
+            expiresAt: Timestamp(seconds: noon.seconds + 365 * Self.day))
+        #expect(throws: Refusal.rootUnsigned(rootVersion: 1, signatures: 0, needed: 2)) {
+            try lost.decide(self.publish(anew), in: context("why", isForced: true))
+        }
+        #expect(throws: Refusal.self) { try lost.decide(self.publish(anew, restarts: true), in: context("why")) }
+        let found = try self.findings(of: self.publish(anew, restarts: true), in: lost)
+        #expect(found.count == 1 && found[0].contains("keep theirs for good"))
+        let state = try self.state([
+            try self.create("document"), self.publish(try signedRoot(1)), self.publish(anew, restarts: true),
+        ])
+        #expect(state.keys.root?.root.file == anew)
+        // A root that follows needs no restart, and one that its own keys have not signed is refused all the same.
+        #expect(try self.findings(of: self.publish(try signedRoot(2), restarts: true), in: lost).isEmpty)
+        #expect(throws: Refusal.self) {
+            try lost.decide(
+                self.publish(try signedRoot(2, by: ["Ada"]), restarts: true), in: context("why", isForced: true))
+        }
+    }
+
+    @Test func `a root that ends soon takes insistence`() throws {
+        let state = try self.state([try self.create("document")])
+        let found = try self.findings(
+            of: self.publish(try signedRoot(1, until: noon.adding(seconds: 89 * Self.day))), in: state)
+        #expect(found.count == 1 && found[0].contains("ends at"))
     }
 
     @Test func `an event with a root that does not follow changes no root`() throws {

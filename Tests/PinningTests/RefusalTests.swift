@@ -247,7 +247,7 @@ import Testing
         func restore(_ epoch: Int64, by raise: Int64) -> Command {
             .fleet(.restoreHistory(HistoryRestoration(epoch: epoch, keptSize: 0, lost: nil, raisedBy: raise)))
         }
-        func root(_ file: SignedRoot) -> Command { .keys(.publishRoot(file)) }
+        func root(_ file: SignedRoot) -> Command { .keys(.publishRoot(file, restarts: false)) }
         // As many active pins as make more than a mebibyte, in few commands.
         let many = (0..<App.pinLimit).map { new($0) }
         let large = (0..<240).map { number in

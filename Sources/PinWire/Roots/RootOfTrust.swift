@@ -43,6 +43,12 @@ public struct RootOfTrust: Hashable, Sendable {
         try self.init(signed: file)
     }
 
+    /// A root that begins a new row after another one, whose keys are lost: signed by its own keys alone. Only apps that ship it take it.
+    package init(restarting file: SignedRoot, after root: RootOfTrust) throws(Failure) {
+        guard file.metadata.version - 1 == root.version else { throw .otherVersion }
+        try self.init(signed: file)
+    }
+
     private init(signed file: SignedRoot) throws(Failure) {
         guard file.isSigned(by: file.metadata.root) else { throw .missingSignatures }
         self.init(counted: file)

@@ -27,8 +27,8 @@ public struct PinPolicy: Sendable {
         self.evaluator = document.map { Evaluator($0.issued) }
     }
 
-    /// The policy after this one, with another document, or none.
-    func replacing(_ document: VerifiedDocument?) -> PinPolicy {
+    /// The policy after this one, with another document.
+    func replacing(_ document: VerifiedDocument) -> PinPolicy {
         PinPolicy(
             document: document, device: self.device, builtin: self.builtin, ends: self.ends,
             generation: self.generation + 1)

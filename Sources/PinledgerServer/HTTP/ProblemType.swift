@@ -442,7 +442,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .rootUnsigned:
             (
                 .unprocessableContent, "The root of trust lacks signatures",
-                "Sign it with `pinledger root sign FILE --key-file KEY`, by enough keys of the root before it and of its own; `pinledger root check FILE` shows who is missing."
+                "Sign it with `pinledger root sign FILE --key-file KEY`, by enough keys of the root before it and of its own; `pinledger root check FILE --after PREVIOUS` shows who is missing."
             )
         case .rootExpired:
             (

@@ -108,7 +108,10 @@ extension KeyCommand {
         switch self {
         case .activate(let kid): ["command": "activate", "kid": .string(kid)]
         case .retire(let kid): ["command": "retire", "kid": .string(kid)]
-        case .publishRoot(let file): ["command": "publish_root", "root": file.json]
+        case .publishRoot(let file, let restarts):
+            JSON.members([
+                "command": "publish_root", "root": file.json, "restart": restarts ? .bool(true) : nil,
+            ]).objectValue ?? [:]
         case .create: [:]
         }
     }
@@ -118,7 +121,9 @@ extension KeyCommand {
         switch try name.string() {
         case "activate": self = .activate(kid: try m.required("kid").string())
         case "retire": self = .retire(kid: try m.required("kid").string())
-        case "publish_root": self = .publishRoot(try SignedRoot(try m.required("root")))
+        case "publish_root":
+            self = .publishRoot(
+                try SignedRoot(try m.required("root")), restarts: try m.optional("restart")?.bool() ?? false)
         default: throw name.defect("is not a command for signing keys")
         }
     }

@@ -31,12 +31,27 @@ enum SigningKeyRails {
         )
     }
 
+    /// A root that ends sooner takes insistence: people have to meet for the next one.
+    private static let leastRootSeconds: Int64 = 90 * 86_400
+
     private static func publication(_ file: SignedRoot, _ change: KeyChange) -> [Finding] {
         let kids = Set(file.metadata.documents.keys.values.map(RootOfTrust.thumbprint))
         func finding(_ detail: String, _ remedy: String) -> Finding {
             Finding(.signingKeyOverlap, detail, remedy: remedy)
         }
         var findings: [Finding] = []
+        if change.before.isRestart(file) {
+            findings.append(
+                finding(
+                    "The keys of the present root have not signed this one: no client takes it but those of apps that ship it, and all others keep theirs for good.",
+                    "Have it signed by enough keys of the present root. Restart only if they are lost."))
+        }
+        if file.metadata.expiresAt < change.context.now.adding(seconds: Self.leastRootSeconds) {
+            findings.append(
+                finding(
+                    "The root of trust ends at \(file.metadata.expiresAt): clients accept no further document then until they have the next one.",
+                    "Draft it with an end that is some years ahead."))
+        }
         if let active = change.before.activeKeyID, !kids.contains(active) {
             findings.append(
                 finding(
@@ -68,7 +83,7 @@ enum SigningKeyRails {
             .signingKeyOverlap,
             "Clients may not know the key \(kid) before \(key.knownEverywhereAt), and refuse documents of keys that they do not have.",
             remedy:
-                "Activate the key after that time, and once installs run an app release that ships it; `pinledger key list` shows when it was announced.",
+                "Activate the key after that time, and once clients trust it, by a root of trust or by an app release that ships it; `pinledger key list` shows when it was announced.",
             refusal: .keyTooYoung(kid, until: key.knownEverywhereAt)
         )
     }

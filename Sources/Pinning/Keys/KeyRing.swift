@@ -87,10 +87,16 @@ package struct KeyRing: Hashable, Sendable {
         self.roots.append(PublishedRoot(root: try self.successor(file), publishedAt: time))
     }
 
-    /// The root that a file is the next one of.
+    /// The root that a file is the next one of, or that begins a new row.
     private func successor(_ file: SignedRoot) throws(RootOfTrust.Failure) -> RootOfTrust {
         guard let present = self.root?.root else { return try RootOfTrust(first: file) }
-        return try present.next(file)
+        return try RootOfTrust(restarting: file, after: present)
+    }
+
+    /// Whether clients of the present root do not take a file as the next one.
+    func isRestart(_ file: SignedRoot) -> Bool {
+        guard let present = self.root?.root else { return false }
+        return (try? present.next(file)) == nil
     }
 
     /// The events that a command causes. ``SigningKeyRails`` judges whether signing keys overlap.
@@ -117,11 +123,12 @@ package struct KeyRing: Hashable, Sendable {
             case .retired: throw .keyRetired(kid)
             case .announced, .superseded: return [.signingKeyRetired(kid: kid)]
             }
-        case .publishRoot(let file):
+        case .publishRoot(let file, let restarts):
             if let present = self.root?.root.file, present == file { return [] }
-            do throws(RootOfTrust.Failure) { _ = try self.successor(file) } catch {
-                throw self.refusal(of: file, error)
-            }
+            do throws(RootOfTrust.Failure) {
+                _ = try self.successor(file)
+                if !restarts, let present = self.root?.root { _ = try present.next(file) }
+            } catch { throw self.refusal(of: file, error) }
             let end = file.metadata.expiresAt
             guard now < end else { throw .rootExpired(end) }
             return [.rootPublished(file)]
@@ -160,7 +167,9 @@ package enum KeyCommand: Hashable, Sendable {
     case activate(kid: String)
     case retire(kid: String)
     /// Gives clients the next root of trust.
-    case publishRoot(SignedRoot)
+    ///
+    /// - Parameter restarts: Whether it may begin a new row, signed by its own keys alone: those of the root before are lost.
+    case publishRoot(SignedRoot, restarts: Bool)
 }
 
 /// A root of trust that clients were given.

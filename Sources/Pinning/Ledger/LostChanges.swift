@@ -208,7 +208,7 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .keys(.rootPublished(let file))):
             // Clients that have it take no other one in its place.
             return file.metadata.version > state.keys.root?.root.version ?? 0
-                ? .repeated(.keys(.publishRoot(file))) : .nothing
+                ? .repeated(.keys(.publishRoot(file, restarts: state.keys.isRestart(file)))) : .nothing
         case (.watch(let id), .watch(.telemetryKeyRetired(let key))):
             let isThere = state.apps[id]?.watch.telemetryKeys.contains { $0.id == key && $0.retiredAt == nil } ?? false
             return isThere ? .repeated(.telemetryKey(id, .retire(id: key))) : .nothing

@@ -48,11 +48,11 @@ package final class TrustedKeys: Sendable {
         }
     }
 
-    /// Roots of trust that do not lead through the one in the file.
+    /// Roots of trust of which the one in the file is not one.
     package struct OtherRoots: Error, Hashable, Sendable, CustomStringConvertible {
         package let version: Int64
         package var description: String {
-            "version \(self.version) is another root than the one in --trusted-keys"
+            "the root in --trusted-keys, of version \(self.version), is not among them"
         }
     }
 
@@ -109,11 +109,16 @@ package final class TrustedKeys: Sendable {
 
     /// Trusts the keys of the newest of these roots of trust, where the file has one of them. A JWKS stays what it is.
     ///
-    /// - Parameter roots: All of them, each the successor of the one before.
+    /// - Parameter roots: All of them, in the order of their versions.
     /// - Returns: Whether the keys have changed.
     package func follow(_ roots: [RootOfTrust]) throws(OtherRoots) -> Bool {
         let root = self.content.withLock { $0.root }
         let newest = try Self.newest(of: roots, after: root)
+        // An upstream that hides roots takes none back.
+        let before = try? Self.newest(of: self.followed.withLock { $0 }, after: root)
+        if let root, let before, (newest?.version ?? root.version) < before.version {
+            throw OtherRoots(version: root.version)
+        }
         self.followed.withLock { $0 = roots }
         guard let newest else { return false }
         return self.content.withLock { content in
@@ -127,9 +132,13 @@ package final class TrustedKeys: Sendable {
 
     /// The newest of some roots that lead through `root`; nil where that itself is the newest, or is nil.
     private static func newest(of roots: [RootOfTrust], after root: RootOfTrust?) throws(OtherRoots) -> RootOfTrust? {
-        guard let root, let last = roots.last, last.version >= root.version else { return nil }
-        guard roots.contains(root) else { throw OtherRoots(version: root.version) }
-        return last
+        guard let root, !roots.isEmpty else { return nil }
+        guard let place = roots.firstIndex(of: root) else { throw OtherRoots(version: root.version) }
+        // Up to where a new row begins: those who know the file's root do not follow it there.
+        return roots[(place + 1)...].reduce(into: (newest: root, isOver: false)) { state, next in
+            guard !state.isOver, let root = try? state.newest.next(next.file) else { return state.isOver = true }
+            state.newest = root
+        }.newest
     }
 
     private static func read(_ file: String) throws(Unusable) -> [UInt8] {

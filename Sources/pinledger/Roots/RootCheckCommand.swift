@@ -22,14 +22,20 @@ struct RootCheckCommand: ParsableCommand {
         do throws(RootOfTrust.Failure) {
             guard let before else {
                 _ = try RootOfTrust(root.bytes)
-                return Console.print("It is signed by enough keys.")
+                Console.print("It is signed by enough of its own keys.")
+                guard root.metadata.version > 1 else { return }
+                return Console.print("Whether clients take it in place of the one before, --after PREVIOUS tells.")
             }
             _ = try RootOfTrust(before.bytes).next(root)
             Console.print("It is the next root.")
         } catch {
+            let isUnsigned = error == .missingSignatures
             throw CommandFailure(
-                "clients do not take it: \(error)",
-                advice: "Have it signed by the keys that are missing: `pinledger root sign FILE --key-file KEY`.",
+                isUnsigned && before == nil
+                    ? "the root is not signed by enough of its keys" : "clients do not take it: \(error)",
+                advice: isUnsigned
+                    ? "Have it signed by the keys that are missing: `pinledger root sign FILE --key-file KEY`."
+                    : "Draft the next root after the newest one: `pinledger root draft FILE --after PREVIOUS`.",
                 status: .notVerified)
         }
     }

@@ -50,12 +50,19 @@ struct RootCommands: AsyncParsableCommand {
                 A published root cannot be withdrawn: the next one replaces it.
                 """)
         @Argument(help: "File with the root.", completion: .file()) var file: String
+        @Flag(
+            help:
+                "Begin a new row of roots, with a root that its own keys alone have signed: those of the present root are lost. Only apps that ship it follow it. Needs --force."
+        )
+        var restart = false
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
             let root = try RootFile.read(self.file)
-            try await self.remote.change("POST", "/v1/roots", ["root": root.json], self.change)
+            var members: [String: JSON] = ["root": root.json]
+            if self.restart { members["restart"] = true }
+            try await self.remote.change("POST", "/v1/roots", members, self.change)
         }
     }
 }

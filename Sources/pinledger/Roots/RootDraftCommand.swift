@@ -11,7 +11,7 @@ struct RootDraftCommand: ParsableCommand {
             pinledger root draft 2.root.json --after 1.root.json --document-keys keys.json
 
             After another root, what is not stated stays as it is there. The key set of --document-keys is the answer of \
-            /client/v1/jwks.json: leave out of the file what is not to be trusted.
+            /client/v1/jwks.json; --without leaves a key of it out.
             """)
     @Argument(help: "File to write.", completion: .file()) var file: String
     @Option(help: ArgumentHelp("The root before this one.", valueName: "file"), completion: .file())
@@ -29,6 +29,11 @@ struct RootDraftCommand: ParsableCommand {
     var documentKeys: String?
     @Option(
         help: ArgumentHelp(
+            "Leave this key of documents out: its kid, as `pinledger key list` shows it. Repeat it for more.",
+            valueName: "kid"))
+    var without: [KeyIDArgument] = []
+    @Option(
+        help: ArgumentHelp(
             "When the root ends, \(TimeInput.moments) or 1825d: clients accept no further document then until they have the next one.",
             valueName: "time"))
     var expires: String?
@@ -41,6 +46,7 @@ struct RootDraftCommand: ParsableCommand {
         let keys = try self.rootKey.map { try RootFile.publicKey($0) }
         let documents = try self.documentKeys.map { try RootFile.documentKeys($0) }
         let end = try self.expires.map { try TimeInput.rfc3339($0, .ahead) }.flatMap { Timestamp(rfc3339: $0) }
+        if let end, end <= Node.clock() { throw CommandFailure("--expires has passed", status: .usage) }
         var missing: [String] = []
         if keys.isEmpty, before == nil { missing.append("--root-key") }
         if self.threshold == nil, before == nil || !keys.isEmpty { missing.append("--threshold") }
@@ -52,9 +58,10 @@ struct RootDraftCommand: ParsableCommand {
                 advice: "Only what the root before it has (--after) can be left out.", status: .usage)
         }
         guard let end = end ?? before?.expiresAt,
-            let documentKeys = documents ?? before.map({ Array($0.documents.keys.values) }),
+            let candidates = documents ?? before.map({ Array($0.documents.keys.values) }),
             let version = (before?.version ?? 0) < JSON.largestInteger ? (before?.version ?? 0) + 1 : nil
         else { return }
+        let documentKeys = try self.leavingOut(candidates)
         let present = before.map { Array($0.root.keys.values) } ?? []
         let role = RootMetadata.Role(
             keys: keys.isEmpty ? present : keys, threshold: self.threshold ?? before?.root.threshold ?? 1)
@@ -70,5 +77,18 @@ struct RootDraftCommand: ParsableCommand {
         }
         try RootFile.write(SignedRoot(metadata), to: self.file)
         RootReport.print(SignedRoot(metadata), after: before)
+    }
+
+    /// The keys of documents but for those that are to be left out.
+    private func leavingOut(_ keys: [[UInt8]]) throws(CommandFailure) -> [[UInt8]] {
+        let kids = Set(keys.map(RootOfTrust.thumbprint))
+        for kid in self.without.map(\.text) where !kids.contains(kid) {
+            throw CommandFailure(
+                "\(kid) of --without is not among the keys",
+                advice: "They are \(kids.sorted().joined(separator: ", ")).", status: .usage)
+        }
+        let rest = keys.filter { key in !self.without.contains { $0.text == RootOfTrust.thumbprint(key) } }
+        guard !rest.isEmpty else { throw CommandFailure("no key of documents is left", status: .usage) }
+        return rest
     }
 }

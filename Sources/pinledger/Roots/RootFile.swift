@@ -25,7 +25,16 @@ enum RootFile {
 
     /// Reads a public key of a root.
     static func publicKey(_ path: String) throws(CommandFailure) -> [UInt8] {
-        guard let key = Ed25519PublicKey(file: try Self.bytes(path)) else {
+        let bytes = try Self.bytes(path)
+        guard let key = Ed25519PublicKey(file: bytes) else {
+            guard !bytes.starts(with: Array("-----BEGIN OPENSSH PRIVATE KEY".utf8)),
+                !bytes.starts(with: Array("-----BEGIN PRIVATE".utf8))
+            else {
+                throw CommandFailure(
+                    "\(path) is a private key",
+                    advice: "Give the public key, the file that ends in .pub, and keep this one where it is.",
+                    status: .usage)
+            }
             throw CommandFailure(
                 "\(path) is no Ed25519 public key",
                 advice:

@@ -63,12 +63,23 @@ struct RootSignCommand: ParsableCommand, HoldsKeys {
     }
 
     private static func privateKey(_ path: String) throws(CommandFailure) -> Ed25519PrivateKey {
+        guard (try? RootFile.publicKey(path)) == nil else {
+            throw CommandFailure(
+                "\(path) is a public key", advice: "Give the private key, the file without .pub.", status: .usage)
+        }
         let bytes: [UInt8]
         do throws(PrivateFile.Failure) { bytes = try PrivateFile.read(path) } catch {
             throw CommandFailure(error, "a private key", path, status: .usage)
         }
         do throws(SSHPrivateKey.Failure) { return try SSHPrivateKey.read(bytes) } catch {
-            guard error == .notOpenSSH else { throw CommandFailure("\(path) \(error)", status: .usage) }
+            switch error {
+            case .notOpenSSH: break
+            case .encrypted:
+                throw CommandFailure(
+                    "\(path) is protected by a passphrase",
+                    advice: "Take a copy without it, in memory alone: `ssh-keygen -p -N '' -f COPY`.", status: .usage)
+            case .otherType, .contradictory: throw CommandFailure("\(path) \(error)", status: .usage)
+            }
         }
         do throws(KeyImportError) { return try Ed25519PrivateKey(importing: bytes) } catch {
             throw CommandFailure("\(path): \(error)", status: .usage)

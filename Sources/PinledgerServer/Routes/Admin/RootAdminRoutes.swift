@@ -26,15 +26,17 @@ struct RootAdminRoutes: Sendable {
     }
 
     private func publish(_ exchange: Exchange) async throws -> Response {
-        let change = try await exchange.change { (members) throws(JSONDefect) -> SignedRoot in
+        let change = try await exchange.change { (members) throws(JSONDefect) -> (root: SignedRoot, restarts: Bool) in
             let field = try members.required("root")
             let root = try SignedRoot(field)
             guard root.bytes.count <= RootOfTrust.byteLimit else {
                 throw field.defect("has more than \(RootOfTrust.byteLimit) bytes")
             }
-            return root
+            return (root, try members.optional("restart")?.bool() ?? false)
         }
-        let result = try await self.change.perform(.keys(.publishRoot(change.content)), of: change, in: exchange)
+        let (root, restarts) = change.content
+        let result = try await self.change.perform(
+            .keys(.publishRoot(root, restarts: restarts)), of: change, in: exchange)
         return self.change.response(to: result, status: .created, location: "/v1/roots")
     }
 }
