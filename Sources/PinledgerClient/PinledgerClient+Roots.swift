@@ -62,9 +62,8 @@ extension PinledgerClient {
     }
 
     private func fetchRoot(_ version: Int64, from service: String) async -> [UInt8]? {
-        let base = service.hasSuffix("/") ? String(service.dropLast()) : service
         let response = try? await self.transport.get(
-            "\(base)/client/v1/roots/\(version)", headers: [("Accept", "application/json")],
+            Self.address(of: "roots/\(version)", at: service), headers: [("Accept", "application/json")],
             limit: RootOfTrust.byteLimit, timeout: self.configuration.fetchTimeout)
         guard let response, response.status == 200 else { return nil }
         return response.body

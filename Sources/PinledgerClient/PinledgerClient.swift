@@ -117,8 +117,8 @@ public actor PinledgerClient {
         public var store: String?
     }
 
-    /// Takes up the stored roots of trust, the document that ships with the app, and then the stored one. Call it before the first connection; ``refresh()`` does
-    /// it where nobody has.
+    /// Takes up the stored roots of trust, the document that ships with the app, and then the stored one. Call it before the first connection;
+    /// ``refresh()`` does it where nobody has.
     ///
     /// A stored document is verified as a fetched one is: what was altered, is another app's or is older than the one that ships with the
     /// app is not used. It may be stale, and the device's clock may be behind: it was accepted once.
@@ -312,8 +312,12 @@ public actor PinledgerClient {
     }
 
     static func address(of part: String, _ app: AppID, at service: String) -> String {
+        self.address(of: "apps/\(app)/\(part)", at: service)
+    }
+
+    static func address(of resource: String, at service: String) -> String {
         let base = service.hasSuffix("/") ? String(service.dropLast()) : service
-        return "\(base)/client/v1/apps/\(app)/\(part)"
+        return "\(base)/client/v1/\(resource)"
     }
 
     /// Stores what holds when its turn comes: one write after the other, so that no older document is the last one.

@@ -1,8 +1,8 @@
 /// The hosts of a payload, read in place: nearly all of a large payload is hosts.
 ///
 /// It takes the one text that ``Document/Host`` has in payloads of documents for all devices, byte for byte, so that no host has to be
-/// written again to see that it stands there in canonical form. For every other text it is nil, and ``IssuedDocument/init(parsing:)`` reads
-/// the payload: a short cut, and never the judge.
+/// written again to see that its form is canonical. Any other text makes it nil, and ``IssuedDocument/init(parsing:)`` reads the payload: a
+/// short cut, and never the judge.
 struct ScannedHosts {
     private(set) var hosts: [Document.Host] = []
     /// Where their array stands in the payload.

@@ -44,7 +44,7 @@ public struct TrustAnchors: Sendable {
                 let x = jwk["x"]?.stringValue, let bytes = Base64URL.decode(x),
                 let key = try? Curve25519.Signing.PublicKey(rawRepresentation: bytes)
             else { throw Malformed(description: "keys/\(place) is no Ed25519 key (RFC 8037)") }
-            let thumbprint = Self.thumbprint(x)
+            let thumbprint = RootOfTrust.thumbprint(bytes)
             guard jwk["kid"]?.stringValue == thumbprint else {
                 throw Malformed(description: "keys/\(place): kid must be the key's thumbprint, \(thumbprint)")
             }
@@ -67,11 +67,6 @@ public struct TrustAnchors: Sendable {
     init(_ root: RootOfTrust) {
         self.root = root
         self.keys = root.documentKeys.compactMapValues { try? Curve25519.Signing.PublicKey(rawRepresentation: $0) }
-    }
-
-    /// RFC 7638 section 3, for an Ed25519 key (RFC 8037 appendix A.3).
-    private static func thumbprint(_ x: String) -> String {
-        Base64URL.encode(sha256(Array(#"{"crv":"Ed25519","kty":"OKP","x":"\#(x)"}"#.utf8)))
     }
 
     /// Whether a key of this name is among them.

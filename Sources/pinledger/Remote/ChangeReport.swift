@@ -97,7 +97,10 @@ enum EventLine {
         let type = event["type"]?.stringValue ?? "?"
         var data = event["data"]?.objectValue ?? [:]
         if type == "KeyDescribed" { data = Self.summary(of: data) }
-        if type == "GuardRailsOverridden" {
+        if let root = data["root"]?["signed"] {
+            data = ["version": .string(root.text("version")), "expires": .string(root.text("expires"))]
+        }
+        if type.hasSuffix("RailsOverridden") {
             let codes = (data["findings"]?.arrayValue ?? []).map { $0.text("code") }
             data = ["codes": .string(codes.joined(separator: ","))]
         }

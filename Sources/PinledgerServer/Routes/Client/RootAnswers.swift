@@ -21,6 +21,8 @@ final class RootAnswers: Sendable {
             let answer = PreparedAnswer(
                 contentType: ClientHeaders.rootType, cacheControl: ClientHeaders.rootCaching,
                 body: PreparedBody(root.bytes))
+            // An edge's upstream may have replaced its roots.
+            if prepared.count >= roots.count { prepared = prepared.filter { roots.contains($0.key) } }
             prepared[root] = answer
             return answer
         }
