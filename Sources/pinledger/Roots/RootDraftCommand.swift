@@ -57,10 +57,11 @@ struct RootDraftCommand: ParsableCommand {
                 "the root lacks \(missing.joined(separator: ", "))",
                 advice: "Only what the root before it has (--after) can be left out.", status: .usage)
         }
+        let version = (before?.version ?? 0) + 1
         guard let end = end ?? before?.expiresAt,
             let candidates = documents ?? before.map({ Array($0.documents.keys.values) }),
-            let version = (before?.version ?? 0) < JSON.largestInteger ? (before?.version ?? 0) + 1 : nil
-        else { return }
+            version <= JSON.largestInteger
+        else { throw CommandFailure("no root can come after version \(version - 1)", status: .usage) }
         let documentKeys = try self.leavingOut(candidates)
         let present = before.map { Array($0.root.keys.values) } ?? []
         let role = RootMetadata.Role(
