@@ -70,6 +70,10 @@ class Edge(Process):
         except FileNotFoundError:
             return 0
 
+    def has_kept(self, body: bytes) -> bool:
+        """Whether a document or a root of trust is on its disk: it is served up to a second and a slow write earlier."""
+        return any(body in file.read_bytes() for file in self.state.iterdir() if file.name in ("documents", "roots"))
+
     def refused(self, cause: str) -> float:
         return self.sample("pinledger_upstream_refused_documents_total", cause=cause) or 0
 

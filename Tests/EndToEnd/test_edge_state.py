@@ -100,7 +100,7 @@ def test_a_stolen_key_hides_nothing_once_it_is_taken_out(site, kept, liar):
     kept.keys.write_text(json.dumps(keys))
     hang_up(kept)
     eventually(lambda: kept.api.document(ONE).body == body, "the right document")
-    eventually(lambda: body in kept.state.joinpath("documents").read_bytes(), "the document on the disk")
+    eventually(lambda: kept.has_kept(body), "the document on the disk")
     # Also after a restart without an upstream.
     kept.kill()
     point_to(kept, free_port())

@@ -186,6 +186,7 @@ def test_a_new_signing_key_reaches_apps_and_edges_with_the_next_root(ceremony, w
         ceremony.publish(active, force=True)
         eventually(lambda: edge.api.get("/client/v1/roots/3").status == 200, "the third root")
         body = edge.api.document(world.app).body
+        eventually(lambda: edge.has_kept(body) and edge.has_kept(ceremony.file(3).read_bytes()), "the edge's disk")
         edge.kill()
         plain.kill()
         ceremony.server.stop()
