@@ -31,8 +31,8 @@ extension Evaluator {
         for (bit, one) in self.document.killSwitches.enumerated() {
             switch one.versions?.admission(of: device) {
             // The device itself knows the attributes that it has not stated.
-            case nil, .versionGateIn, .versionUnknown, .versionInvalid, .buildUnknown: killSwitches.set(bit)
-            default: break
+            case nil, .inside, .unknown: killSwitches.set(bit)
+            case .outside: break
             }
         }
         return Resolution(candidates: candidates, killSwitches: killSwitches)

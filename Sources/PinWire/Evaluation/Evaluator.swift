@@ -25,12 +25,12 @@ public struct Evaluator: Sendable {
     private let hostSwitches: [String: [Document.KillSwitch]]
 
     /// Prepares an issued document.
-    public init(_ issued: IssuedDocument) {
+    package init(_ issued: IssuedDocument) {
         self.init(issued.document, issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
     }
 
     /// Prepares a document whose time of signing is unknown.
-    public init(_ document: Document) {
+    package init(_ document: Document) {
         self.init(document, issuedAt: nil, expiresAt: nil)
     }
 
@@ -79,9 +79,9 @@ public struct Evaluator: Sendable {
     /// One device at one time, and the results that are the same for all hosts, once they were computed.
     struct Round {
         let device: Device
+        /// The time, and not earlier than the document was signed: a slow clock neither postpones what had begun by then, nor prolongs what
+        /// had ended.
         let now: Timestamp
-        /// The time for things that began before the document was signed: a slow clock does not postpone them.
-        let latest: Timestamp
         let isTracing: Bool
         var steps: [DeviceDecision.Step] = []
         var gate: DeviceDecision.Reason?
@@ -91,8 +91,7 @@ public struct Evaluator: Sendable {
 
         init(_ evaluator: Evaluator, _ device: Device, _ now: Timestamp, isTracing: Bool) {
             self.device = device
-            self.now = now
-            self.latest = max(now, evaluator.issuedAt ?? now)
+            self.now = max(now, evaluator.issuedAt ?? now)
             self.isTracing = isTracing
         }
 
@@ -192,14 +191,14 @@ extension Evaluator {
 
     private static func state(of one: Document.KillSwitch, _ round: Round) -> DeviceDecision.Reason {
         if one.expiresAt <= round.now { return .killSwitchExpired }
-        if round.latest < one.engagedAt { return .killSwitchAhead }
+        if round.now < one.engagedAt { return .killSwitchAhead }
         guard one.scope == "app_versions" else { return .killSwitchEngaged }
         // Without a range it would be the scope `app`, which was not stated.
         guard let versions = one.versions, !versions.isOpen else { return .killSwitchOtherVersions }
         switch versions.admission(of: round.device) {
-        case .versionGateIn: return .killSwitchEngaged
-        case .versionUnknown, .versionInvalid, .buildUnknown: return .killSwitchVersionUnknown
-        default: return .killSwitchOtherVersions
+        case .inside: return .killSwitchEngaged
+        case .unknown: return .killSwitchVersionUnknown
+        case .outside: return .killSwitchOtherVersions
         }
     }
 
@@ -224,7 +223,7 @@ extension Evaluator {
             return (.baseline, reason)
         }
         round.note(DeviceDecision.Step(.candidate, .candidateThere))
-        let gate = round.gate ?? self.versionGate?.admission(of: round.device) ?? .versionGateNone
+        let gate = round.gate ?? self.versionGate?.admission(of: round.device).reason ?? .versionGateNone
         round.gate = gate
         round.note(DeviceDecision.Step(.versionGate, gate))
         guard gate == .versionGateIn || gate == .versionGateNone else { return (.baseline, gate) }

@@ -36,7 +36,8 @@ class Evaluator:
     def __init__(self, payload: dict[str, Any]) -> None:
         self._evaluated = "evaluated_from" in payload
         self._hosts = HostPatterns(payload["hosts"])
-        self._switches = [KillSwitch(switch, payload["iat"]) for switch in payload["kill_switches"]]
+        self._switches = [KillSwitch(switch) for switch in payload["kill_switches"]]
+        self._issued_at: int = payload["iat"]
         self._pins_valid_until: int | None = payload.get("pins_valid_until")
         self._version_gate = VersionGate.of(payload["version_gate"]) if "version_gate" in payload else None
         self._rollout = Rollout(payload["rollout"]) if "rollout" in payload else None
@@ -49,6 +50,8 @@ class Evaluator:
         name = host_name(host)
         if name is None:
             return Decision("off", "host_unknown")
+        # A device whose clock lags behind knows that it is at least as late as when the document was signed.
+        now = max(now, self._issued_at)
         entry = self._hosts.find(name)
         if entry is not None:
             reason = self._off_reason({entry["host"]}, device, now)

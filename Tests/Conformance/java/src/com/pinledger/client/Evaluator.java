@@ -17,9 +17,11 @@ public final class Evaluator {
      * Decides for a connection.
      *
      * @param host The name that the app connects to, in A-labels.
-     * @param now The device's clock, in seconds since 1970.
+     * @param clock The device's clock, in seconds since 1970.
      */
-    public Decision decide(String host, Device device, long now) {
+    public Decision decide(String host, Device device, long clock) {
+        // A clock that lags behind the document's signature is wrong: it delays no switch, and prolongs none.
+        long now = Math.max(clock, payload.issuedAt());
         String name = HostName.normalized(host);
         HostPolicy policies = name == null ? null : policies(name);
         if (policies == null && !hasBuiltinPins(name)) {
@@ -29,7 +31,7 @@ public final class Evaluator {
         // A name with built-in pins alone has no pattern; there, switches for the name and for its wildcard count.
         Collection<String> switched = policies == null ? exactAndWildcard(name) : Collections.singleton(pattern);
         for (KillSwitch killSwitch : payload.killSwitches()) {
-            if (killSwitch.holds(switched, device, now, payload.issuedAt())) {
+            if (killSwitch.holds(switched, device, now)) {
                 return Decision.withoutPolicy(Decision.Outcome.OFF, "kill_switch_engaged", pattern);
             }
         }

@@ -42,11 +42,10 @@ public final class KillSwitch {
      * Whether the switch holds.
      *
      * @param hosts The patterns that a switch for a host may name to count.
-     * @param issuedAt When the document was signed. A clock that lags behind it is wrong, and must not delay the switch.
      */
-    boolean holds(Collection<String> hosts, Device device, long now, long issuedAt) {
+    boolean holds(Collection<String> hosts, Device device, long now) {
         boolean concerned = host == null || hosts.contains(host);
-        return concerned && engagedAt <= Math.max(now, issuedAt) && now < expiresAt
+        return concerned && engagedAt <= now && now < expiresAt
                 && (versions == null || versions.includes(device));
     }
 }
