@@ -8,31 +8,43 @@ public struct ClientConfiguration: Sendable {
     public var issuer: String
     /// The root of trust or the keys that ship with the app.
     public var anchors: TrustAnchors
-    /// The addresses of services that have documents, such as `https://pins.example.com`, in the order in which they are asked.
-    /// A slash at the end makes no difference.
-    public var services: [String]
+    /// Services that have documents, in the order in which they are asked.
+    public var services: [ServiceAddress]
+    /// What becomes of connections while there is neither a document nor a pin built in: at the first start without network, say.
+    public var withoutDocument: EndPolicy
     /// What is known of this device: from it follows who is in a rollout. It is not sent anywhere.
     public var device = Device()
-    /// A signed document that ships with the app: a floor for versions, and what holds until another one was fetched.
+    /// A signed document that ships with the app: a floor for versions, and what holds from the first connection on until another one was
+    /// fetched. With one, the first start is pinned and needs no service, until its pins end (`pins_valid_until`): ship the present one with each
+    /// release.
     public var builtinDocument: [UInt8]?
     /// Pins that ship with the app.
     public var builtinPins: [BuiltinPins] = []
     /// What becomes of a host whose document's pins have ended (`pins_valid_until`).
     public var afterExpiry = EndPolicy.platformTrust
-    /// Hosts to which ``afterExpiry`` does not apply.
+    /// Hosts to which ``afterExpiry`` does not apply: a name's own entry before the one of a wildcard, and that before the one of the
+    /// document's pattern that covers the name.
     public var afterExpiryByHost: [HostPattern: EndPolicy] = [:]
-    /// What becomes of connections while there is neither a document nor a pin built in.
-    public var withoutDocument = EndPolicy.platformTrust
     /// How often ``PinledgerClient/run()`` fetches: this long after the last time, and up to a tenth earlier or later, so that installs
     /// do not all ask at once.
     public var refreshInterval = Duration.seconds(3600)
     /// How long one service may take to answer, its whole document included.
     public var fetchTimeout = Duration.seconds(15)
 
-    public init(app: AppID, issuer: String, anchors: TrustAnchors, services: [String]) {
+    public init(
+        app: AppID, issuer: String, anchors: TrustAnchors, services: [ServiceAddress], withoutDocument: EndPolicy
+    ) {
         self.app = app
         self.issuer = issuer
         self.anchors = anchors
         self.services = services
+        self.withoutDocument = withoutDocument
+    }
+}
+
+extension ClientConfiguration {
+    var ends: EndPolicies {
+        EndPolicies(
+            afterExpiry: self.afterExpiry, exceptions: self.afterExpiryByHost, withoutDocument: self.withoutDocument)
     }
 }

@@ -24,7 +24,7 @@ extension PinledgerClient {
     /// Looks for the next root, at one service first: a service that lies, or is behind, hides none that another one has.
     ///
     /// - Returns: Whether another root holds now.
-    func lookForRoots(at service: String) async -> Bool {
+    func lookForRoots(at service: ServiceAddress) async -> Bool {
         for service in [service] + self.configuration.services.filter({ $0 != service }) {
             if await self.fetchRoots(from: service) { return true }
         }
@@ -38,7 +38,7 @@ extension PinledgerClient {
     /// end pinning.
     ///
     /// - Returns: Whether another root holds now.
-    private func fetchRoots(from service: String) async -> Bool {
+    private func fetchRoots(from service: ServiceAddress) async -> Bool {
         guard let first = self.root else { return false }
         var roots: [RootOfTrust] = []
         let began = ContinuousClock.now
@@ -52,6 +52,7 @@ extension PinledgerClient {
                 self.rootFailure = nil
             } catch {
                 self.rootFailure = error
+                self.onFailure(.root(error))
                 break
             }
         }
@@ -61,10 +62,11 @@ extension PinledgerClient {
         return true
     }
 
-    private func fetchRoot(_ version: Int64, from service: String) async -> [UInt8]? {
-        let response = try? await self.transport.get(
-            Self.address(of: "roots/\(version)", at: service), headers: [("Accept", "application/json")],
-            limit: RootOfTrust.byteLimit, timeout: self.configuration.fetchTimeout)
+    private func fetchRoot(_ version: Int64, from service: ServiceAddress) async -> [UInt8]? {
+        let response = try? await self.get(
+            TransportRequest(
+                service.resource("roots/\(version)"), headers: [.init("Accept", "application/json")],
+                limit: RootOfTrust.byteLimit, timeout: self.configuration.fetchTimeout))
         guard let response, response.status == 200 else { return nil }
         return response.body
     }

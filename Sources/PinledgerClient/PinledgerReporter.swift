@@ -11,6 +11,7 @@ internal import Synchronization
 /// and how often it happened with the next batch: if the process dies before that, it is lost.
 public actor PinledgerReporter {
     /// What became of a batch.
+    @nonexhaustive
     public enum Delivery: Hashable, Sendable {
         /// There was nothing to send: nothing is new, this install does not report today, or the document asks for no reports.
         case idle
@@ -21,18 +22,35 @@ public actor PinledgerReporter {
         case postponed(status: Int?)
     }
 
+    /// What goes wrong with reports, for the app's log: nothing else tells of it.
+    @nonexhaustive
+    public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
+        /// What is to be sent cannot be read or stored, with the store's words.
+        case store(String)
+        /// The service refuses a batch for good, and it was dropped: with the status of its answer.
+        case refused(status: Int)
+
+        public var description: String {
+            switch self {
+            case .store(let words): "the store of the reports fails: \(words)"
+            case .refused(let status):
+                "a service answered \(status) to a report, which was dropped: compare the app's id, and the versions of library and server"
+            }
+        }
+    }
+
     private let configuration: ReportConfiguration
     private let client: PinledgerClient
     private let store: any ClientStore
     private let transport: any ReportTransport
     private let clock: @Sendable () -> Timestamp
     private let random: @Sendable (Range<Double>) -> Double
+    private let onFailure: @Sendable (Failure) -> Void
     private let content = Mutex(Content())
-    /// The look at the store, until it has succeeded: before that nothing is written, which would replace what was not read. It ends by
-    /// itself: it is one read.
+    /// The look at the store, until it has succeeded: before that nothing is written, which would replace what was not read. It is one read,
+    /// which those who wait for it give a time.
     private var loading: Task<Bool, Never>?
-    /// The write that is under way: the next one comes after it.
-    private var writing: Task<Void, Never>?
+    private let writes = StoreWrites()
     /// The flush that is under way: all who ask meanwhile get its result. It ends by itself: each service has its time.
     private var flushing: Task<Delivery, Never>?
     /// Why what is to be sent could not be read or stored; nil where it could.
@@ -55,17 +73,20 @@ public actor PinledgerReporter {
     /// - Parameters:
     ///   - client: Whose app it is, and whose documents decide whether, and of which hosts, is reported.
     ///   - store: A store of its own: not the one of the document.
+    ///   - onFailure: Told what goes wrong, each time it does. It must not block.
     ///   - clock: The time; for tests.
     ///   - random: A number from a range; for tests.
     public init(
         _ configuration: ReportConfiguration, client: PinledgerClient, store: any ClientStore,
-        transport: any ReportTransport, clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
+        transport: any ReportTransport, onFailure: @escaping @Sendable (Failure) -> Void = { _ in },
+        clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
         random: @escaping @Sendable (Range<Double>) -> Double = { Double.random(in: $0) }
     ) {
         self.configuration = configuration
         self.client = client
         self.store = store
         self.transport = transport
+        self.onFailure = onFailure
         self.clock = clock
         self.random = random
     }
@@ -121,21 +142,25 @@ public actor PinledgerReporter {
     ///
     /// - Returns: Whether the store could be read.
     @discardableResult
-    public func load() async -> Bool {
-        if let loading { return await loading.value }
-        let task = Task { await self.look() }
+    public func load() async -> Bool { await self.look().value }
+
+    private func look() -> Task<Bool, Never> {
+        if let loading { return loading }
+        let task = Task {
+            let isRead = await self.takeStored()
+            // It is tried again: a Keychain cannot be read before the device's first unlock.
+            if !isRead { self.loading = nil }
+            return isRead
+        }
         self.loading = task
-        let isRead = await task.value
-        // It is tried again: a Keychain cannot be read before the device's first unlock.
-        if !isRead { self.loading = nil }
-        return isRead
+        return task
     }
 
-    private func look() async -> Bool {
+    private func takeStored() async -> Bool {
         do {
-            guard let bytes = try await self.store.read(),
-                let kept = ReportJournal(bytes, of: self.configuration.install)
-            else { return true }
+            guard let bytes = try await self.store.read() else { return true }
+            try StoreContent.require(.journal, bytes)
+            guard let kept = ReportJournal(bytes, of: self.configuration.install) else { return true }
             self.content.withLock { content in
                 var journal = kept
                 for report in content.journal.pending { _ = journal.note(report, of: self.configuration.install) }
@@ -143,22 +168,28 @@ public actor PinledgerReporter {
             }
             return true
         } catch {
-            self.storeFailure = "\(error)"
+            self.note(storeFailure: "\(error)")
             return false
         }
     }
 
     /// Stores what is not sent yet: for an app that goes to the background. One write comes after the other.
     public func save() async {
-        guard await self.load() else { return }
-        let before = self.writing
-        // Owned by the actor until it has ended: it is one write.
-        let task = Task {
-            await before?.value
-            await self.write()
-        }
-        self.writing = task
-        await task.value
+        guard await self.isLoaded else { return }
+        await Self.value(of: self.writes.begin { await self.write() })
+    }
+
+    /// Whether the store could be read, within a time that an app's end can wait for.
+    private var isLoaded: Bool { get async { await Self.value(of: self.look()) ?? false } }
+
+    /// The longest that an app's end waits for a store.
+    private static let storeLimit = Duration.seconds(5)
+
+    /// A task's value, unless it takes too long. A cancelled caller waits for it too: what it stores last is not to be lost.
+    @discardableResult
+    private static func value<Value: Sendable>(of task: Task<Value, Never>) async -> Value? {
+        // Ends by itself, at the limit.
+        await Task { try? await task.result(atMost: Self.storeLimit) }.value
     }
 
     private func write() async {
@@ -173,9 +204,14 @@ public actor PinledgerReporter {
             try await self.store.write(journal.bytes(of: self.configuration.install))
             self.storeFailure = nil
         } catch {
-            self.storeFailure = "\(error)"
+            self.note(storeFailure: "\(error)")
             self.content.withLock { $0.isUnsaved = true }
         }
+    }
+
+    private func note(storeFailure words: String) {
+        self.storeFailure = words
+        self.onFailure(.store(words))
     }
 
     // MARK: Sending
@@ -183,16 +219,24 @@ public actor PinledgerReporter {
     /// Sends what there is, in as many batches as it takes, and stores what is left.
     @discardableResult
     public func flush() async -> Delivery {
-        if let flushing { return await flushing.value }
-        let task = Task { await self.sendAll() }
+        if let flushing { return await self.delivery(of: flushing) }
+        let task = Task {
+            defer { self.flushing = nil }
+            return await self.sendAll()
+        }
         self.flushing = task
-        let delivery = await task.value
-        self.flushing = nil
-        return delivery
+        return await self.delivery(of: task)
+    }
+
+    /// A caller that is cancelled does not wait for services: what they have not taken is sent later.
+    private func delivery(of task: Task<Delivery, Never>) async -> Delivery {
+        (try? await task.result()) ?? .postponed(status: nil)
     }
 
     private func sendAll() async -> Delivery {
-        await self.load()
+        // Where the store hangs, what is in memory is sent all the same.
+        _ = await self.isLoaded
+        // What was dropped is worse news than what comes of the rest.
         var delivery = Delivery.idle
         var outcomes = 0
         // As many as a full journal takes, so that no mistake, here or in a service, makes requests without end.
@@ -202,10 +246,10 @@ public actor PinledgerReporter {
             case .idle: break rounds
             case .sent(let count):
                 outcomes += count
-                delivery = .sent(outcomes: outcomes)
+                if case .refused = delivery {} else { delivery = .sent(outcomes: outcomes) }
             case .refused: delivery = next
             case .postponed:
-                delivery = next
+                if case .refused = delivery {} else { delivery = next }
                 break rounds
             }
         }
@@ -244,6 +288,7 @@ public actor PinledgerReporter {
                 content.isUnsaved = true
             }
             // A report of adoption alone is tried again later.
+            if !batch.outcomes.isEmpty { self.onFailure(.refused(status: status)) }
             return batch.outcomes.isEmpty ? .postponed(status: status) : .refused(status: status)
         case let status: return .postponed(status: status)
         }
@@ -253,15 +298,17 @@ public actor PinledgerReporter {
     private func send(_ batch: ReportJournal.Batch, at now: Timestamp) async -> Int? {
         let body = batch.body(of: self.configuration)
         let app = self.client.configuration.app
-        var headers = [(name: "Content-Type", value: "application/json")]
+        var headers = [TransportRequest.Header("Content-Type", "application/json")]
         if let key = self.configuration.key {
-            headers.append(("Pinledger-Signature", key.field(app: app, at: now, body: body)))
+            headers.append(.init("Pinledger-Signature", key.field(app: app, at: now, body: body)))
         }
+        let transport = self.transport
         var last: Int?
-        for service in self.configuration.services where Self.isConfidential(service) {
-            let status = try? await self.transport.post(
-                PinledgerClient.address(of: "reports", app, at: service), headers: headers, body: body,
+        for service in self.configuration.services where service.isConfidential {
+            let request = TransportRequest(
+                service.resource("reports", of: app), headers: headers, body: body, limit: Self.answerLimit,
                 timeout: self.configuration.timeout)
+            let status = try? await within(request.timeout + .seconds(1)) { try await transport.post(request) }
             guard let status else { continue }
             last = status
             if status == 202 || Self.isFinal(status) { break }
@@ -273,19 +320,14 @@ public actor PinledgerReporter {
     /// not take reports (403, 404, 405) may not be the only one.
     private static func isFinal(_ status: Int) -> Bool { [400, 413, 415, 422].contains(status) }
 
-    /// Whether nobody on the way reads a report that is sent there: the install's id is in it.
-    private static func isConfidential(_ service: String) -> Bool {
-        service.hasPrefix("https://")
-            || ["http://127.0.0.1", "http://[::1]", "http://localhost"].contains { own in
-                service.hasPrefix(own) && [nil, ":", "/"].contains(service.dropFirst(own.count).first)
-            }
-    }
+    /// The most bytes of an answer that are read: nothing in it is of use but its status.
+    private static let answerLimit = 65_536
 
     /// Sends and stores until the task is cancelled: a batch soon where an interval has passed since the last one, and then one at each
     /// interval, give or take a tenth; the day's first failure after 30 seconds; and what was not taken later and later, up to the
     /// interval.
     public func run() async {
-        await self.load()
+        guard (try? await self.look().result()) != nil else { return }
         var failures = 0
         var next = ContinuousClock.now.advanced(by: self.firstPause)
         while !Task.isCancelled {

@@ -1,6 +1,7 @@
 /// Why no service had a document that the app may use.
 public struct RefreshFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    public enum Cause: Hashable, Sendable {
+    @nonexhaustive
+    public enum Cause: Hashable, Sendable, CustomStringConvertible {
         /// No complete answer came; with the transport's words.
         case unreachable(String)
         /// An answer with another status than 200, or than 304 where that was possible.
@@ -9,7 +10,7 @@ public struct RefreshFailure: Error, Hashable, Sendable, CustomStringConvertible
         /// It has nothing newer than a document that should be fetched again since its `exp`.
         case stale
 
-        var text: String {
+        public var description: String {
             switch self {
             case .unreachable(let words): words
             case .status(let status): "it answered \(status)"
@@ -19,18 +20,17 @@ public struct RefreshFailure: Error, Hashable, Sendable, CustomStringConvertible
         }
     }
 
-    /// Each service that was asked, in order, and what went wrong.
-    public let causes: [(service: String, cause: Cause)]
+    /// What went wrong at one service.
+    public struct Trouble: Hashable, Sendable {
+        public let service: ServiceAddress
+        public let cause: Cause
+    }
+
+    /// Each service that was asked, in order; none where the configuration names none.
+    public let troubles: [Trouble]
 
     public var description: String {
-        guard !self.causes.isEmpty else { return "the configuration names no service" }
-        return self.causes.map { "\($0.service): \($0.cause.text)" }.joined(separator: "; ")
+        guard !self.troubles.isEmpty else { return "the configuration names no service" }
+        return self.troubles.map { "\($0.service): \($0.cause)" }.joined(separator: "; ")
     }
-
-    public static func == (left: RefreshFailure, right: RefreshFailure) -> Bool {
-        left.causes.map(\.service) == right.causes.map(\.service)
-            && left.causes.map(\.cause) == right.causes.map(\.cause)
-    }
-
-    public func hash(into hasher: inout Hasher) { hasher.combine(self.causes.map(\.cause)) }
 }

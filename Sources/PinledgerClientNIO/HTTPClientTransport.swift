@@ -9,6 +9,7 @@ import Synchronization
 /// Give it a client that follows no redirects (`redirectConfiguration = .disallow`) and decompresses nothing, as ``makeClient()`` makes one.
 public struct HTTPClientTransport: DocumentTransport, ReportTransport, StreamTransport {
     /// Why there is no complete answer.
+    @nonexhaustive
     public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         case tooLong(limit: Int)
         case timedOut(Duration)
@@ -35,26 +36,21 @@ public struct HTTPClientTransport: DocumentTransport, ReportTransport, StreamTra
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
-    public func get(
-        _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-    ) async throws -> DocumentResponse {
-        try await self.exchange(Self.request(url, headers), limit, timeout)
+    public func get(_ request: TransportRequest) async throws -> DocumentResponse {
+        try await self.exchange(Self.request(request), request.limit, request.timeout)
     }
 
-    public func post(
-        _ url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration
-    ) async throws -> Int {
-        var request = Self.request(url, headers)
-        request.method = .POST
-        request.body = .bytes(body)
-        return try await self.exchange(request, Self.answerLimit, timeout).status
+    public func post(_ request: TransportRequest) async throws -> Int {
+        var post = Self.request(request)
+        post.method = .POST
+        post.body = .bytes(request.body)
+        return try await self.exchange(post, request.limit, request.timeout).status
     }
 
     public func stream(
-        _ url: String, headers: [(name: String, value: String)], idle: Duration,
-        take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
+        _ stream: TransportRequest, take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
     ) async throws -> Int {
-        let request = Self.request(url, headers)
+        let (request, idle) = (Self.request(stream), stream.timeout)
         let last = LastByte()
         return try await withThrowingTaskGroup(of: Int.self) { group in
             group.addTask {
@@ -80,13 +76,10 @@ public struct HTTPClientTransport: DocumentTransport, ReportTransport, StreamTra
         }
     }
 
-    /// The most bytes of an answer to a report that are read.
-    private static let answerLimit = 65_536
-
-    private static func request(_ url: String, _ headers: [(name: String, value: String)]) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: url)
-        for (name, value) in headers { request.headers.add(name: name, value: value) }
-        return request
+    private static func request(_ request: TransportRequest) -> HTTPClientRequest {
+        var made = HTTPClientRequest(url: request.url)
+        for header in request.headers { made.headers.add(name: header.name, value: header.value) }
+        return made
     }
 
     private func exchange(

@@ -25,6 +25,7 @@ public struct PinnedHTTPClient: Sendable {
     }
 
     /// Why there is no answer.
+    @nonexhaustive
     public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         /// Pins, or the chain, refused the connection: nothing was sent over it.
         case refused(PinnedTLS.Refusal)

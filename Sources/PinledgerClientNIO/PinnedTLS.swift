@@ -1,5 +1,5 @@
 public import NIOCore
-public import NIOSSL
+import NIOSSL
 public import PinWire
 public import PinledgerClient
 import SwiftASN1
@@ -13,8 +13,9 @@ import X509
 /// connection shows its certificates and is judged by the policy of its own moment: a kill switch reaches the next connection.
 public struct PinnedTLS: Sendable {
     /// The authorities to which chains have to lead.
+    @nonexhaustive
     public enum Authorities: Sendable {
-        /// Those of the system.
+        /// Those of the system; on Linux alone.
         case system
         /// These, and no others: certificates in PEM.
         case only(pem: [String])
@@ -40,9 +41,17 @@ public struct PinnedTLS: Sendable {
                     "no certificate of \(self.host) has one of the pins: it serves \(Self.list(self.chain)), and pinned are \(Self.list(verdict.decision?.pins.map(\.pin) ?? []))"
                 case .refusedExpired: "the pins of \(self.host) have ended, and this app blocks it then"
                 case .refusedWithoutDocument: "there is no document, and this app blocks \(self.host) without one"
+                case .refusedHost: "“\(self.host)” is neither a host's name nor an address"
                 case .unpinned, .matched, .mismatched: "\(self.host) was accepted"
                 }
             }
+        }
+    }
+
+    /// Authorities that cannot be had.
+    public struct NoSystemAuthorities: Error, Hashable, Sendable, CustomStringConvertible {
+        public var description: String {
+            "swift-certificates finds the system's authorities on Linux alone: give PinnedTLS those that are trusted, as .only(pem:)"
         }
     }
 
@@ -76,7 +85,7 @@ public struct PinnedTLS: Sendable {
     /// - Parameters:
     ///   - applicationProtocols: What is offered by ALPN, such as `["h2", "http/1.1"]`.
     ///   - onEvent: Called once for each handshake, before its connection is used. It must not block.
-    /// - Throws: An error of swift-certificates for authorities that are not PEM, or of swift-nio-ssl.
+    /// - Throws: ``NoSystemAuthorities``, an error of swift-certificates for authorities that are not PEM, or of swift-nio-ssl.
     public init(
         client: PinledgerClient, authorities: Authorities = .system, applicationProtocols: [String] = [],
         onEvent: @escaping @Sendable (ConnectionEvent) -> Void = { _ in },
@@ -86,11 +95,22 @@ public struct PinnedTLS: Sendable {
         self.client = client
         self.roots =
             switch authorities {
-            case .system: .systemTrustRoots
+            case .system: try Self.systemAuthorities
             case .only(let pem): CertificateStore(try pem.map { try Certificate(pemEncoded: $0) })
             }
         self.clock = clock
         self.onEvent = onEvent
+    }
+
+    private static var systemAuthorities: CertificateStore {
+        get throws(NoSystemAuthorities) {
+            #if os(Linux)
+                return .systemTrustRoots
+            #else
+                // There it is empty, and every connection would be refused.
+                throw NoSystemAuthorities()
+            #endif
+        }
     }
 
     /// The same for connections that offer other protocols by ALPN, such as `["http/1.1"]`.
@@ -110,18 +130,21 @@ public struct PinnedTLS: Sendable {
         return try NIOSSLContext(configuration: configuration)
     }
 
-    /// Makes a channel's connection pinned: adds the TLS handler, and what ``closeRefused()`` knows it by. To be called before other
-    /// handlers are added, on the channel's event loop.
+    /// Makes a channel's connection pinned: puts the TLS handler, and what ``closeRefused()`` knows the connection by, before all handlers
+    /// that are there. To be called on the channel's event loop, before the channel is active.
     ///
-    /// - Parameter host: The name, in A-labels, or the address that is connected to; pins are looked up by it.
+    /// - Parameter host: The name, in A-labels, which pins are looked up by; or an address, which the certificate has to be for, and for which
+    ///   nothing is ever pinned.
     /// - Throws: An error of swift-nio-ssl for a name that TLS cannot send.
     public func addHandlers(to pipeline: ChannelPipeline.SynchronousOperations, for host: String) throws {
         try self.addHandlers(to: pipeline, for: host, Attempt())
     }
 
     func addHandlers(to pipeline: ChannelPipeline.SynchronousOperations, for host: String, _ attempt: Attempt) throws {
-        try pipeline.addHandler(try self.handler(for: host, attempt))
-        try pipeline.addHandler(OpenConnectionHandler(self.open, attempt, isRefused: self.isRefusedNow))
+        let tls = try self.handler(for: host, attempt)
+        // Before what is there already: a handler before TLS would send without it.
+        try pipeline.addHandlers(
+            [tls, OpenConnectionHandler(self.open, attempt, isRefused: self.isRefusedNow)], position: .first)
     }
 
     /// Whether the policy that holds now refuses what an earlier one let through.
@@ -132,8 +155,26 @@ public struct PinnedTLS: Sendable {
             && !policy.judge(event.chain, of: event.host, at: self.clock()).isAccepted
     }
 
+    /// Closes open connections that are refused by now, until the task is cancelled: whenever another document holds, and once a minute, for
+    /// what a document says of time, such as the end of a kill switch.
+    public func run() async { await self.run(every: .seconds(60)) }
+
+    /// - Parameter tick: How often connections are judged for what a document says of time.
+    package func run(every tick: Duration) async {
+        let updates = self.client.policyUpdates()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in updates { self.closeRefused() } }
+            group.addTask {
+                while !Task.isCancelled {
+                    self.closeRefused()
+                    try? await Task.sleep(for: tick)
+                }
+            }
+        }
+    }
+
     /// Judges the open connections again, by the policy that holds now, and closes those that it refuses: those that an earlier document
-    /// let through. Only connections of ``addHandlers(to:for:)`` are known.
+    /// let through.
     ///
     /// - Returns: How many were closed.
     @discardableResult
@@ -142,13 +183,7 @@ public struct PinnedTLS: Sendable {
         return self.open.close { !policy.judge($0.chain, of: $0.host, at: now).isAccepted }
     }
 
-    /// A TLS handler for one connection, to be the first of its pipeline. ``closeRefused()`` does not know the connection.
-    ///
-    /// - Parameter host: The name, in A-labels, or the address that is connected to; pins are looked up by it.
-    /// - Throws: An error of swift-nio-ssl for a name that TLS cannot send.
-    public func handler(for host: String) throws -> NIOSSLClientHandler { try self.handler(for: host, Attempt()) }
-
-    func handler(for host: String, _ attempt: Attempt) throws -> NIOSSLClientHandler {
+    private func handler(for host: String, _ attempt: Attempt) throws -> NIOSSLClientHandler {
         let name = host.hasSuffix(".") ? String(host.dropLast()) : host
         let isAddress = (try? SocketAddress(ipAddress: name, port: 443)) != nil
         return try NIOSSLClientHandler(context: self.context, serverHostname: isAddress ? nil : name) {
@@ -166,13 +201,14 @@ public struct PinnedTLS: Sendable {
 
     private func judge(_ presented: [NIOSSLCertificate], of host: String, isAddress: Bool) async -> ConnectionEvent {
         let validation = await self.validated(presented, for: host, isAddress)
+        await self.client.ready()
         let policy = self.client.policy
         switch validation {
         case .invalid(let reason):
             return ConnectionEvent(host: host, outcome: .invalidChain(reason), policy: policy, chain: [])
         case .valid(let chain):
             let verdict = policy.judge(chain, of: host, at: self.clock())
-            if verdict.result == .refused { self.client.noteRefusal() }
+            if verdict.callsForDocument { self.client.noteRefusal() }
             return ConnectionEvent(host: host, outcome: .judged(verdict), policy: policy, chain: chain)
         }
     }

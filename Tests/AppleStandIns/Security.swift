@@ -13,9 +13,9 @@ public typealias OSStatus = Int32
 public final class CFError: Error {}
 
 // Trust.
-public final class SecTrust: @unchecked Sendable {}
-public final class SecPolicy: @unchecked Sendable {}
-public final class SecCertificate: @unchecked Sendable {}
+public final class SecTrust {}
+public final class SecPolicy {}
+public final class SecCertificate {}
 
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy { SecPolicy() }
 @discardableResult public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: AnyObject) -> OSStatus { 0 }
@@ -29,6 +29,7 @@ public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { CF
 public let kSecClass: CFString = ""
 public let kSecClassGenericPassword: CFString = ""
 public let kSecAttrService: CFString = ""
+public let kSecAttrAccessGroup: CFString = ""
 public let kSecAttrAccount: CFString = ""
 public let kSecAttrAccessible: CFString = ""
 public let kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly: CFString = ""

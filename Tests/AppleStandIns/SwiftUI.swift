@@ -25,6 +25,9 @@ extension View where Body == Never {
 }
 
 extension View {
+    public func onChange<V: Equatable>(
+        of value: V, initial: Bool = false, _ action: @escaping (_ before: V, _ after: V) -> Void
+    ) -> some View { self }
     public func task(_ action: @escaping @MainActor @Sendable () async -> Void) -> some View { self }
 }
 
@@ -56,6 +59,16 @@ public struct Text: View {
 public struct Button: View {
     public typealias Body = Never
     public init(_ title: String, action: @escaping @MainActor () -> Void) {}
+}
+
+public enum ScenePhase: Comparable, Sendable { case background, inactive, active }
+
+public struct EnvironmentValues { public var scenePhase: ScenePhase { .active } }
+
+@propertyWrapper public struct Environment<Value> {
+    public var wrappedValue: Value { EnvironmentValues()[keyPath: self.path] }
+    private let path: KeyPath<EnvironmentValues, Value>
+    public init(_ path: KeyPath<EnvironmentValues, Value>) { self.path = path }
 }
 
 @propertyWrapper public struct State<Value> {

@@ -1,5 +1,6 @@
 """The code for Apple's systems, type-checked against stand-ins of what it takes of them: Linux can do no more."""
 
+import plistlib
 import re
 import subprocess
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / ".build/debug"
+# Without MemberImportVisibility: members of Foundation that Linux lacks come from the stand-in for Security.
 FEATURES = ["ExistentialAny", "InternalImportsByDefault", "NonisolatedNonsendingByDefault", "InferIsolatedConformances"]
 
 
@@ -78,10 +80,21 @@ def test_the_handbooks_example_for_ios_fits_the_library(library):
     rest = [line for line in block.splitlines() if not line.startswith("import ")]
     example = library / "Example.swift"
     example.write_text(
-        "\n".join([*imports, "import FoundationNetworking", "func example(keysThatShipWithTheApp: [UInt8], installID: InstallID) async throws {", *rest,
+        "\n".join([*imports, "import FoundationNetworking", "func example(keysThatShipWithTheApp: [UInt8], documentThatShipsWithTheApp: [UInt8], installID: InstallID) async throws {", *rest,
                    "_ = data", "}", ""]))  # fmt: skip
     paths = ["-I", str(library), "-I", f"{BUILD}/Modules"]
     assert swiftc("-typecheck", "-parse-as-library", "-warnings-as-errors", "-module-name", "Example", *paths, str(example)) == ""
+
+
+def test_the_handbooks_example_of_an_event_compiles_outside_of_the_package(library):
+    page = (ROOT / "Sources/CHandbook/pages/client-library.md").read_text()
+    (block,) = [code for code in re.findall(r"```swift\n(.*?)```", page, re.DOTALL) if "switch event.outcome" in code]
+    first, rest = block.split("\n", 1)
+    assert first == "let tls = try PinnedTLS(client: client) { event in"
+    example = library / "Event.swift"
+    example.write_text(f"import PinledgerClient\nlet take: @Sendable (ConnectionEvent) -> Void = {{ event in\n{rest}")
+    paths = ["-I", str(library), "-I", f"{BUILD}/Modules"]
+    assert swiftc("-typecheck", "-warnings-as-errors", "-module-name", "Example", *paths, str(example)) == ""
 
 
 def test_the_example_app_for_ios_fits_the_library(library):
@@ -104,13 +117,10 @@ def test_an_app_without_the_packages_settings_can_implement_each_protocol(librar
         struct Own: ClientStore, DocumentTransport, ReportTransport, StreamTransport {
             func read() async throws -> [UInt8]? { nil }
             func write(_ bytes: [UInt8]) async throws {}
-            func get(_ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration) async throws -> DocumentResponse {
-                DocumentResponse(status: 404, body: [])
-            }
-            func post(_ url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration) async throws -> Int { 202 }
+            func get(_ request: TransportRequest) async throws -> DocumentResponse { DocumentResponse(status: 404, body: []) }
+            func post(_ request: TransportRequest) async throws -> Int { request.body.count }
             func stream(
-                _ url: String, headers: [(name: String, value: String)], idle: Duration,
-                take: @escaping @Sendable ([UInt8]) async throws -> Void
+                _ request: TransportRequest, take: @escaping @Sendable ([UInt8]) async throws -> Void
             ) async throws -> Int {
                 try await take([])
                 return 200
@@ -119,3 +129,11 @@ def test_an_app_without_the_packages_settings_can_implement_each_protocol(librar
         """)
     paths = ["-I", str(library), "-I", f"{BUILD}/Modules"]
     assert swiftc("-typecheck", "-parse-as-library", "-warnings-as-errors", "-module-name", "App", *paths, str(source)) == ""
+
+
+def test_the_privacy_manifest_names_what_reports_hold_and_no_tracking():
+    manifest = plistlib.loads((ROOT / "Sources/PinledgerClient/PrivacyInfo.xcprivacy").read_bytes())
+    assert manifest["NSPrivacyTracking"] is False and manifest["NSPrivacyTrackingDomains"] == manifest["NSPrivacyAccessedAPITypes"] == []
+    kinds = {one["NSPrivacyCollectedDataType"] for one in manifest["NSPrivacyCollectedDataTypes"]}
+    assert kinds == {"NSPrivacyCollectedDataTypeDeviceID", "NSPrivacyCollectedDataTypeOtherDiagnosticData"}
+    assert all(one["NSPrivacyCollectedDataTypeTracking"] is False for one in manifest["NSPrivacyCollectedDataTypes"])

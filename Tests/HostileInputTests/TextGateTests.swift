@@ -64,7 +64,7 @@ import Testing
         ("PinledgerServer/Routes/Client/PreparedAnswers.swift", 1, "of a head that HeadReader or RequestText let in"),
         ("PinledgerServer/Routes/Client/LedgerAnswers.swift", 1, "of a head that HeadReader or RequestText let in"),
         ("PinledgerServer/Routes/Push/DocumentFeed.swift", 1, "a document that was verified, which is ASCII"),
-        ("PinledgerClient/FileStore.swift", 2, "words of the system's, and a file's name of 255 bytes"),
+        ("PinledgerClient/Stores/FileStore.swift", 2, "words of the system's, and a file's name of 255 bytes"),
         ("PinWire/Document/Rollout.swift", 1, "a salt of 128 bytes at the most, in a signed document"),
         ("PinledgerServer/Routes/Deployed/CompatAnswers.swift", 1, "ASCII"),
         ("PinledgerServer/FastPath/HeadReader.swift", 1, "printable ASCII"),

@@ -79,8 +79,9 @@ struct HTTPClientTransportTests {
         do {
             result = .success(
                 try await HTTPClientTransport(client).get(
-                    "\(server.url)/client/v1/apps/a/document", headers: [("Accept", "application/jose")], limit: limit,
-                    timeout: timeout))
+                    TransportRequest(
+                        "\(server.url)/client/v1/apps/a/document", headers: [.init("Accept", "application/jose")],
+                        limit: limit, timeout: timeout)))
         } catch { result = .failure(error) }
         try await client.shutdown()
         try await server.channel.close()
@@ -126,7 +127,7 @@ struct HTTPClientTransportTests {
 
     /// The pieces of a stream, and its status or error.
     private func stream(
-        _ text: String, then end: RawServer.End, idle: Duration = .seconds(10), limit: Int = .max
+        _ text: String, then end: RawServer.End, idle: Duration = .seconds(60), limit: Int = .max
     ) async throws -> (pieces: [UInt8], result: Result<Int, any Error>) {
         struct Enough: Error {}
         let server = try await RawServer.start(text, then: end)
@@ -135,7 +136,9 @@ struct HTTPClientTransportTests {
         let result: Result<Int, any Error>
         do {
             result = .success(
-                try await HTTPClientTransport(client).stream("\(server.url)/stream", headers: [], idle: idle) { piece in
+                try await HTTPClientTransport(client).stream(
+                    TransportRequest("\(server.url)/stream", headers: [], limit: .max, timeout: idle)
+                ) { piece in
                     guard pieces.add(piece) <= limit else { throw Enough() }
                 })
         } catch { result = .failure(error) }
@@ -169,8 +172,9 @@ struct HTTPClientTransportTests {
         let server = try await RawServer.start("HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}", then: .close)
         let client = HTTPClientTransport.makeClient()
         let status = try await HTTPClientTransport(client).post(
-            "\(server.url)/reports", headers: [("Content-Type", "application/json")], body: Array("{}".utf8),
-            timeout: .seconds(10))
+            TransportRequest(
+                "\(server.url)/reports", headers: [.init("Content-Type", "application/json")], body: Array("{}".utf8),
+                limit: 1000, timeout: .seconds(10)))
         #expect(status == 202)
         try await client.shutdown()
         try await server.channel.close()

@@ -9,7 +9,8 @@ func libraryExample(keysThatShipWithTheApp: [UInt8], reportKey: ReportKey) async
     var configuration = ClientConfiguration(
         app: try AppID("com.example.shop"), issuer: "pinledger",
         anchors: try TrustAnchors(jwks: keysThatShipWithTheApp),
-        services: ["https://pins.example.com", "https://pins.example.net"])
+        services: try [ServiceAddress("https://pins.example.com"), ServiceAddress("https://pins.example.net")],
+        withoutDocument: .block)
     configuration.device = Device(ids: [.installID: installID.text], appVersion: "2.4.1")
     var reports = ReportConfiguration(install: installID, services: configuration.services, key: reportKey)
     reports.platform = .server
@@ -18,16 +19,17 @@ func libraryExample(keysThatShipWithTheApp: [UInt8], reportKey: ReportKey) async
     let http = HTTPClientTransport.makeClient()
     let transport = HTTPClientTransport(http)
     let client = PinledgerClient(
-        configuration, store: FileStore(path: "/var/lib/shop/pins"), transport: transport)
+        configuration, store: FileStore(path: "/var/lib/shop/pins"), transport: transport
+    ) { print("pins:", $0) }
     let reporter = PinledgerReporter(
         reports, client: client, store: FileStore(path: "/var/lib/shop/reports"), transport: transport)
     do {
-        print(await client.load())
         let tls = try PinnedTLS(client: client) { event in reporter.record(event) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await client.run() }
             group.addTask { await client.follow(transport) }
             group.addTask { await reporter.run() }
+            group.addTask { await tls.run() }
             let response = try await PinnedHTTPClient(tls).send(host: "api.example.com", target: "/v1/items")
             print(response.status)
             group.cancelAll()

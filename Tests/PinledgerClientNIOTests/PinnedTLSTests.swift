@@ -117,7 +117,9 @@ struct PinnedTLSTests {
         _ = try await ClientBootstrap(group: loop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([try tls.handler(for: name), Ping(answered)])
+                    let pipeline = channel.pipeline.syncOperations
+                    try tls.addHandlers(to: pipeline, for: name)
+                    try pipeline.addHandler(Ping(answered))
                 }
             }
             .connect(host: "127.0.0.1", port: server.port).get()
@@ -203,10 +205,15 @@ struct PinnedTLSTests {
             SubjectAlternativeNames([.dnsName("intern.example.com")])
         }
         let signing = try Certificate.Extensions { Critical(KeyUsage(digitalSignature: true)) }
+        let noIssuer = try Certificate.Extensions {
+            Critical(BasicConstraints.isCertificateAuthority(maxPathLength: 0))
+            Critical(KeyUsage(digitalSignature: true))
+        }
         let wrong: [Authority] = [
             try Authority("intern.example.com", by: root, version: .v1, extensions: Certificate.Extensions()),
             try Authority("intern.example.com", by: root, extensions: leaf),
             try Authority("intern.example.com", by: root, extensions: signing),
+            try Authority("intern.example.com", by: root, extensions: noIssuer),
             try Authority("intern.example.com", by: root, extensions: Certificate.Extensions()),
         ]
         for issuer in wrong {
@@ -230,6 +237,21 @@ struct PinnedTLSTests {
             #expect(self.result(event) == .matched)
         }
         try await server.stop()
+    }
+
+    @Test("A chain of more certificates than are looked at is refused")
+    func longChain() async throws {
+        let authority = try Authority("An authority")
+        let spare = try authority.issue([.dnsName("spare.example.com")])
+        for (count, isValid) in [(PinnedTLS.chainLimit - 1, true), (PinnedTLS.chainLimit, false)] {
+            let more = [Certificate](repeating: authority.certificate, count: count)
+            let identity = try authority.issue([.dnsName(self.host)], presenting: more)
+            let server = try await TLSServer.start(identity)
+            let client = try await self.client([identity.pin, spare.pin])
+            let event = try await self.connect(client, to: server, trusting: [authority])
+            #expect((self.result(event) == .matched) == isValid, "\(event)")
+            try await server.stop()
+        }
     }
 
     @Test("A certificate is for servers and has names, or is not for a host")
@@ -274,6 +296,33 @@ struct PinnedTLSTests {
         let event = try await self.connect(
             try await self.client([tangled.pin]), to: server, trusting: [trusted])
         #expect(self.result(event) == nil)
+        try await server.stop()
+    }
+
+    @Test("The first connection waits for what is stored")
+    func stored() async throws {
+        let authority = try Authority("An authority")
+        let identity = try authority.issue([.dnsName(self.host)])
+        let server = try await TLSServer.start(identity)
+        let store = MemoryStore(try self.signer.sign([identity.pin.flipped]))
+        let client = PinledgerClient(try self.signer.configuration(), store: store, transport: NextDocument())
+        #expect(self.result(try await self.connect(client, to: server, trusting: [authority])) == .refused)
+        try await server.stop()
+    }
+
+    @Test("After a connection was refused, whatever the reason, the next one fetches first")
+    func fetchesAfterRefusal() async throws {
+        let authority = try Authority("An authority")
+        let identity = try authority.issue([.dnsName(self.host)])
+        let server = try await TLSServer.start(identity)
+        let service = NextDocument()
+        let ended = try self.signer.sign([identity.pin], pinsValidUntil: SystemClock.now().adding(seconds: -60))
+        service.set(try self.signer.sign([identity.pin], version: 2))
+        let client = try await self.signer.client(holding: ended, transport: service) { $0.afterExpiry = .block }
+        await client.prepare(for: self.host)
+        #expect(self.result(try await self.connect(client, to: server, trusting: [authority])) == .refusedExpired)
+        await client.prepare(for: self.host)
+        #expect(self.result(try await self.connect(client, to: server, trusting: [authority])) == .matched)
         try await server.stop()
     }
 

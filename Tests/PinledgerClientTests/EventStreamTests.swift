@@ -71,10 +71,9 @@ final class Streams: StreamTransport {
     init(_ pieces: [(pieces: [[UInt8]], end: End, status: Int)]) { self.pieces = Mutex(pieces) }
 
     func stream(
-        _ url: String, headers: [(name: String, value: String)], idle: Duration,
-        take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
+        _ request: TransportRequest, take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
     ) async throws -> Int {
-        self.requests.withLock { $0.append((url, Dictionary(headers) { $1 })) }
+        self.requests.withLock { $0.append((request.url, request.fields)) }
         let next = self.pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         guard let next else {
             try await Task.sleep(for: .seconds(600))
@@ -105,7 +104,8 @@ struct FollowingTests {
         PinledgerClient(
             ClientConfiguration(
                 app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-                services: ["https://one.example.com", "https://two.example.com"]),
+                services: try Fixed.services("https://one.example.com", "https://two.example.com"),
+                withoutDocument: .platformTrust),
             store: store, transport: services, clock: { Fixed.now }, random: { _ in 0.001 })
     }
 
@@ -159,13 +159,19 @@ struct FollowingTests {
         #expect(streams.requests.withLock { $0.map { $0.url.contains("one") ? 1 : 2 } } == [1, 2, 1])
     }
 
-    @Test("A stream that announces documents without end makes one fetch in ten seconds")
+    @Test("A stream that announces a document without end, which no one has signed, makes one fetch in ten seconds")
     func announcements() async throws {
-        let services = Services(["https://one.example.com": .document(try self.signed(7))])
+        let services = Services(["https://one.example.com": .document(try self.signed(6))])
         let client = try self.client(services)
-        let many = Array(String(repeating: "event: document\ndata: {}\n\n", count: 1000).utf8)
+        let one = "event: document\ndata: {\"etag\":\"7.x\",\"version\":7}\n\n"
+        let many = Array(String(repeating: one, count: 1000).utf8)
         let streams = Streams([([many, many], .stays, 200)])
-        try await self.follow(client, streams, until: 7)
+        let work = Task { await client.follow(streams) }
+        while services.requests.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(2)) }
+        // Long enough for a second one, if nothing stood before it.
+        try await Task.sleep(for: .milliseconds(300))
+        work.cancel()
+        await work.value
         #expect(services.requests.withLock { $0.count } == 1)
     }
 
@@ -175,11 +181,64 @@ struct FollowingTests {
         let client = PinledgerClient(
             ClientConfiguration(
                 app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-                services: ["https://one.example.com", "https://two.example.com"]),
+                services: try Fixed.services("https://one.example.com", "https://two.example.com"),
+                withoutDocument: .platformTrust),
             store: MemoryStore(try self.signed(7)), transport: Services([:]), clock: { later }, random: { _ in 0.001 })
         let renewed = try self.signer.sign(try Fixed.document(8), issued: later.seconds)
-        let streams = Streams([([Array(": pinledger\n".utf8)], .stays, 200), ([self.event(renewed)], .stays, 200)])
+        let silent = [Array(": pinledger\nretry: 1\n\n".utf8), Array(":\n\n".utf8)]
+        let streams = Streams([(silent, .stays, 200), ([self.event(renewed)], .stays, 200)])
         try await self.follow(client, streams, until: 8)
+        #expect(await client.lastFailure == nil)
+    }
+
+    @Test("A stream that begins with what is newer than a stale document is not left, in whatever pieces it comes")
+    func staleBeginning() async throws {
+        let later = Fixed.now.adding(seconds: 86_400)
+        let renewed = try self.signer.sign(try Fixed.document(8), issued: later.seconds)
+        let bytes = Array(": pinledger\n".utf8) + self.event(renewed)
+        for pieces in [bytes.map { [$0] }, [Array(": pinledger\n".utf8), self.event(renewed)], [bytes]] {
+            let failures = Mutex<[ClientFailure]>([])
+            let client = PinledgerClient(
+                ClientConfiguration(
+                    app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+                    services: try Fixed.services("https://one.example.com"), withoutDocument: .platformTrust),
+                store: MemoryStore(try self.signed(7)), transport: Services([:]),
+                onFailure: { failure in failures.withLock { $0.append(failure) } }, clock: { later },
+                random: { _ in 0.001 })
+            let streams = Streams([(pieces, .stays, 200)])
+            try await self.follow(client, streams, until: 8)
+            #expect(streams.requests.withLock { $0.count } == 1 && failures.withLock { $0.isEmpty })
+        }
+    }
+
+    @Test("A service that sends the held document and hangs up is of no use")
+    func sameAgain() async throws {
+        let client = try self.client(store: MemoryStore(try self.signed(7)))
+        let same = ([self.event(try self.signed(7))], Streams.End.ends, 200)
+        let streams = Streams([same, same, ([self.event(try self.signed(8))], .stays, 200)])
+        try await self.follow(client, streams, until: 8)
+        #expect(streams.requests.withLock { $0.map { $0.url.contains("one") ? 1 : 2 } } == [1, 2, 1])
+    }
+
+    @Test("An announced document is fetched past caches, and again while a cache on the way has the one before")
+    func cachedAnnouncement() async throws {
+        let services = Services(["https://one.example.com": .document(try self.signed(7))])
+        let client = try self.client(services, store: MemoryStore(try self.signed(7)))
+        try await client.refresh()
+        #expect(services.requests.withLock { $0[0].headers["Cache-Control"] } == nil)
+        let streams = Streams([
+            ([Array("event: document\ndata: {\"etag\":\"8.x\",\"version\":8}\n\n".utf8)], .stays, 200)
+        ])
+        let work = Task { await client.follow(streams) }
+        while await client.flight != nil || services.requests.withLock({ $0.count }) < 2 {
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        #expect(services.requests.withLock { $0[1].headers["Cache-Control"] } == "no-cache")
+        services.set("https://one.example.com", .document(try self.signed(8)))
+        while client.policy.document?.version != 8 { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(services.requests.withLock { $0.count } == 3)
+        work.cancel()
+        await work.value
     }
 
     @Test("A document that is too large for the stream is fetched")

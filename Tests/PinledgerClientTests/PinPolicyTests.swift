@@ -48,6 +48,55 @@ struct PinPolicyTests {
         #expect(policy.judge([Fixed.pin(9)], of: "api.example.com", at: later).result == .refused)
     }
 
+    @Test(
+        "A clock that was set back revives neither a kill switch nor pins that had ended when the document was signed")
+    func slowClock() throws {
+        let issued = Timestamp(seconds: Fixed.issued)
+        let one = Document.KillSwitch(
+            scope: "everything", host: nil, engagedAt: issued.adding(seconds: -3600),
+            expiresAt: issued.adding(seconds: -60))
+        let behind = issued.adding(seconds: -1800)
+        let switched = try self.policy(try Fixed.document(switches: [one]))
+        #expect(switched.judge([Fixed.pin(9)], of: "api.example.com", at: behind).result == .refused)
+        let ended = try self.policy(try Fixed.document(pinsValidUntil: issued.adding(seconds: -60)))
+        #expect(ended.judge([Fixed.pin(9)], of: "api.example.com", at: behind).decision?.reason == .pinsExpired)
+    }
+
+    @Test(
+        "A connection is refused where the host is neither a name nor an address",
+        arguments: [
+            "https://api.example.com", "api.example.com:443", "api.example.com/v1", "", " api.example.com",
+            "bücher.example", "api.example.com\n", ".api.example.com", "api..example.com", "api.example.com..",
+            "api.example.com:443:", String(repeating: "a.", count: 200),
+        ])
+    func noHost(_ text: String) throws {
+        for document in [nil, try Fixed.document()] {
+            let verdict = try self.policy(document).judge([Fixed.pin(1)], of: text, at: Fixed.now)
+            #expect(verdict.result == .refusedHost && !verdict.isAccepted)
+        }
+    }
+
+    @Test(
+        "Names and addresses are hosts", arguments: ["10.0.0.1", "::1", "[2001:db8::1]", "fe80::1%en0", "a_b.c", "x."])
+    func hosts(_ text: String) throws {
+        #expect(try self.policy(try Fixed.document()).judge([], of: text, at: Fixed.now).result == .unpinned)
+    }
+
+    @Test("The app's choices for a pattern hold for every name that the document's pattern covers")
+    func coveredNames() throws {
+        let pattern = try HostPattern("example.com")
+        var document = try Fixed.document(pinsValidUntil: Fixed.now)
+        document.hosts[0].pattern = pattern
+        document.hosts[0].includesSubdomains = true
+        let ended = try self.policy(document, exceptions: [pattern: .block])
+        #expect(ended.judge([], of: "a.b.example.com", at: Fixed.now).result == .refusedExpired)
+        document.pinsValidUntil = nil
+        document.hosts[0].baseline = nil
+        let builtin = try self.policy(document, builtin: [BuiltinPins(host: pattern, pins: [Fixed.pin(5)])])
+        #expect(builtin.judge([Fixed.pin(5)], of: "a.b.example.com", at: Fixed.now).result == .matched)
+        #expect(builtin.judge([Fixed.pin(6)], of: "a.b.example.com", at: Fixed.now).result == .refused)
+    }
+
     @Test("Pins that have ended leave the host to the app's choice for it")
     func ended() throws {
         let document = try Fixed.document(pinsValidUntil: Fixed.now)

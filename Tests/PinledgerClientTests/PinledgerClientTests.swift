@@ -26,10 +26,9 @@ final class Services: DocumentTransport {
 
     func set(_ service: String, _ answer: Answer) { self.answers.withLock { $0[service] = answer } }
 
-    func get(
-        _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-    ) async throws -> DocumentResponse {
-        self.requests.withLock { $0.append((url, Dictionary(headers) { $1 })) }
+    func get(_ request: TransportRequest) async throws -> DocumentResponse {
+        let url = request.url
+        self.requests.withLock { $0.append((url, request.fields)) }
         if self.delay > .zero { try await Task.sleep(for: self.delay) }
         let service = url.components(before: "/client/v1/apps/com.example.shop/document")
         switch self.answers.withLock({ $0[service] }) {
@@ -97,7 +96,7 @@ final class FailingOnce: ClientStore {
     }
 }
 
-@Suite("The client of an app")
+@Suite("The client of an app", .timeLimit(.minutes(2)))
 struct PinledgerClientTests {
     private let signer = Signer()
     private let one = "https://one.example.com"
@@ -109,7 +108,7 @@ struct PinledgerClientTests {
     ) throws -> PinledgerClient {
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-            services: [self.one + "/", self.two])
+            services: try Fixed.services(self.one + "/", self.two), withoutDocument: .platformTrust)
         configuration.builtinDocument = builtin
         return PinledgerClient(
             configuration, store: store, transport: services, clock: { now }, random: { $0.lowerBound })
@@ -158,7 +157,7 @@ struct PinledgerClientTests {
         services.set(self.one, .document(try self.signed(6)))
         services.set(self.two, .status(503))
         let failure = await #expect(throws: RefreshFailure.self) { try await client.refresh() }
-        #expect(failure?.causes.map(\.cause) == [.refused(.olderVersion), .status(503)])
+        #expect(failure?.troubles.map(\.cause) == [.refused(.olderVersion), .status(503)])
         #expect(failure?.description.contains("https://two.example.com: it answered 503") == true)
         #expect(client.policy.document?.version == 7)
         // An answer 304 to a request without a condition means nothing.
@@ -171,7 +170,7 @@ struct PinledgerClientTests {
         let store = MemoryStore(try self.signed(7))
         for now in [Fixed.now, Fixed.now.adding(seconds: 86_400 * 365), Timestamp(seconds: 0)] {
             let client = try self.client(Services([:]), store: store, at: now)
-            await client.load()
+            _ = await client.load()
             #expect(client.policy.document?.version == 7)
             #expect(client.policy.judge([Fixed.pin(9)], of: "api.example.com", at: now).result == .refused)
         }
@@ -188,7 +187,7 @@ struct PinledgerClientTests {
         ]
         for (stored, holds) in cases {
             let client = try self.client(Services([:]), store: MemoryStore(stored), builtin: builtin)
-            await client.load()
+            _ = await client.load()
             #expect(client.policy.document?.version == holds)
         }
     }
@@ -227,7 +226,7 @@ struct PinledgerClientTests {
             services.set(self.two, answer)
             let alone = try self.client(services, store: MemoryStore(try self.signed(7)), at: later)
             let failure = await #expect(throws: RefreshFailure.self) { try await alone.refresh() }
-            #expect(failure?.causes.map(\.cause) == [.stale, .stale])
+            #expect(failure?.troubles.map(\.cause) == [.stale, .stale])
             #expect(await alone.lastFailure == failure)
             #expect(alone.policy.document?.version == 7)
         }
@@ -285,10 +284,122 @@ struct PinledgerClientTests {
     @Test("A store that fails costs nothing that is in memory")
     func failingStore() async throws {
         let client = try self.client(Services([self.one: .document(try self.signed(7))]), store: FailingStore())
-        await client.load()
+        _ = await client.load()
         #expect(try await client.refresh() == .replaced(version: 7))
         #expect(client.policy.document?.version == 7)
         #expect(await client.storeFailure != nil)
+    }
+
+    @Test("The document that ships with the app holds from the first moment, before anything was read or fetched")
+    func builtinAtOnce() throws {
+        let client = try self.client(Services([:]), store: FailingStore(), builtin: try self.signed(7))
+        #expect(client.policy.document?.version == 7)
+        #expect(client.policy.judge([Fixed.pin(9)], of: "api.example.com", at: Fixed.now).result == .refused)
+        let wrong = try self.client(Services([:]), builtin: try Signer().sign(try Fixed.document(7)))
+        #expect(wrong.policy.document == nil)
+    }
+
+    @Test("A client tells what goes wrong beside the app's own calls")
+    func tellsFailures() async throws {
+        let failures = Mutex<[ClientFailure]>([])
+        var configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: "another issuer", anchors: try Signer.anchors(self.signer),
+            services: try Fixed.services(self.one), withoutDocument: .block)
+        configuration.builtinDocument = try self.signed(7)
+        let client = PinledgerClient(
+            configuration, store: FailingStore(), transport: Services([self.one: .document(try self.signed(8))]),
+            onFailure: { failure in failures.withLock { $0.append(failure) } }, clock: { Fixed.now })
+        let work = Task { await client.run() }
+        while failures.withLock({ $0.count < 3 }) { try await Task.sleep(for: .milliseconds(5)) }
+        work.cancel()
+        await work.value
+        let told = failures.withLock { $0 }
+        #expect(told[0] == .builtinDocument(.otherIssuer))
+        guard case .store = told[1] else { return #expect(Bool(false), "\(told)") }
+        #expect(
+            told[2]
+                == .refresh(
+                    RefreshFailure(troubles: [
+                        .init(service: try ServiceAddress(self.one), cause: .refused(.otherIssuer))
+                    ])))
+    }
+
+    @Test("A store that holds something else is neither used nor overwritten")
+    func mistakenStore() async throws {
+        let journal = Array(#"{"adopted":[]}"#.utf8)
+        for content in [journal, InstallID.random().bytes] {
+            let store = MemoryStore(content)
+            let client = try self.client(Services([self.one: .document(try self.signed(7))]), store: store)
+            #expect(await client.load().store?.contains("a store of its own") == true)
+            try await client.refresh()
+            #expect(client.policy.document?.version == 7 && store.read() == content)
+        }
+        // What is damaged is replaced.
+        let damaged = MemoryStore([1, 2, 3])
+        try await self.client(Services([self.one: .document(try self.signed(7))]), store: damaged).refresh()
+        #expect(damaged.read() == (try self.signed(7)))
+    }
+
+    @Test("A store that was locked at the start is read by a later connection")
+    func unlockedStore() async throws {
+        let store = LockedStore(try self.signed(7))
+        let client = try self.client(Services([:]), store: store)
+        await client.ready()
+        store.unlock()
+        await client.ready()
+        #expect(client.policy.document == nil)
+        client.current.withLock { $0.looksAgain = .now }
+        await client.ready()
+        #expect(client.policy.document?.version == 7)
+    }
+
+    @Test("An older stored document, as after a release with a newer one, raises no alarm")
+    func olderStored() async throws {
+        let failures = Mutex<[ClientFailure]>([])
+        var configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer), services: [],
+            withoutDocument: .platformTrust)
+        configuration.builtinDocument = try self.signed(9)
+        let client = PinledgerClient(
+            configuration, store: MemoryStore(try self.signed(7)), transport: Services([:]),
+            onFailure: { failure in failures.withLock { $0.append(failure) } }, clock: { Fixed.now })
+        #expect(await client.load().stored == .olderVersion)
+        #expect(failures.withLock { $0.isEmpty })
+    }
+
+    @Test("A document that ships with the app, and is the current one, counts as stored")
+    func storedBuiltin() async throws {
+        let services = Services([self.one: .status(304)])
+        let client = try self.client(services, builtin: try self.signed(7))
+        try await client.refresh()
+        #expect(await client.storedVersion == 7)
+    }
+
+    @Test(
+        "An address of a service is an address and nothing else",
+        arguments: [
+            "", "pins.example.com", "ftp://pins.example.com", "https://", "https:///path", "https://a b", "https://a?b",
+            "https://a#b", "https://me@a", "https://a:b", "https://a:0", "https://a:65536", "https://[", "https://[::1",
+            "https://:443", "https://a:+443", "https://a]", "https://a;b", "https://[zzz]", "https://bücher.example",
+            "https://" + String(repeating: "a", count: 2000),
+        ])
+    func wrongAddresses(_ text: String) {
+        #expect(throws: ServiceAddress.Malformed.self) { try ServiceAddress(text) }
+    }
+
+    @Test(
+        "Addresses of services keep their text, but for a slash at the end",
+        arguments: ["https://pins.example.com", "http://127.0.0.1:8440", "https://[::1]:8440/path", "https://a/b/c"])
+    func addresses(_ text: String) throws {
+        #expect(try ServiceAddress(text).description == text && ServiceAddress(text + "/").description == text)
+    }
+
+    @Test("The stream of policies ends with its client")
+    func policyUpdatesEnd() async throws {
+        var client: PinledgerClient? = try self.client(Services([:]))
+        let updates = try #require(client).policyUpdates()
+        client = nil
+        for await _ in updates {}
     }
 
     @Test("Refreshes at the same time share one request")
@@ -305,13 +416,81 @@ struct PinledgerClientTests {
 
     @Test("A caller that gives up waiting does not end the fetch for the others")
     func cancellation() async throws {
-        let services = Services([self.one: .document(try self.signed(7))], delay: .milliseconds(50))
-        let client = try self.client(services)
+        let service = SlowService()
+        let client = PinledgerClient(
+            ClientConfiguration(
+                app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+                services: try Fixed.services(self.one), withoutDocument: .platformTrust),
+            store: MemoryStore(), transport: service, clock: { Fixed.now })
         let first = Task { try await client.refresh() }
-        while services.requests.withLock({ $0.isEmpty }) { await Task.yield() }
+        while await client.flight == nil { await Task.yield() }
+        let second = Task { try await client.refresh() }
         first.cancel()
-        _ = try await client.refresh()
-        #expect(client.policy.document?.version == 7)
+        await #expect(throws: CancellationError.self) { try await first.value }
+        service.answer(try self.signed(7))
+        #expect(try await second.value == .replaced(version: 7))
+    }
+
+    /// A store, and a service, that never answer, and heed no cancellation.
+    private final class Hanging: ClientStore, DocumentTransport, StreamTransport {
+        private let waiting = Mutex<[CheckedContinuation<Void, Never>]>([])
+
+        private func hang() async {
+            await withCheckedContinuation { continuation in self.waiting.withLock { $0.append(continuation) } }
+        }
+
+        func release() { for one in self.waiting.withLock({ $0 }) { one.resume() } }
+        func read() async -> [UInt8]? {
+            await self.hang()
+            return nil
+        }
+        func write(_ bytes: [UInt8]) async { await self.hang() }
+        func get(_ request: TransportRequest) async -> DocumentResponse {
+            await self.hang()
+            return DocumentResponse(status: 503, body: [])
+        }
+        func stream(
+            _ request: TransportRequest, take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
+        ) async -> Int {
+            await self.hang()
+            return 503
+        }
+    }
+
+    @Test("Background work ends when it is cancelled, whatever hangs")
+    func cancelledWhileHanging() async throws {
+        let hanging = Hanging()
+        let client = try self.client(Services([:]), store: hanging)
+        let loaded = try self.client(Services([:]), store: MemoryStore(try self.signed(7)))
+        let reporter = PinledgerReporter(
+            ReportConfiguration(install: .random(), services: [], key: nil), client: loaded, store: hanging,
+            transport: ReportServices([:]))
+        let works = [
+            Task { await client.run() }, Task { await client.follow(Streams([])) }, Task { await reporter.run() },
+            Task { await loaded.follow(hanging) },
+        ]
+        for work in works {
+            try await Task.sleep(for: .milliseconds(20))
+            work.cancel()
+            await work.value
+        }
+        // Nor does a connection wait for it for ever, or the next one as well.
+        for _ in 0..<100 { await client.ready() }
+        hanging.release()
+    }
+
+    @Test("A transport that forgets its time is left for the next service")
+    func hangingTransport() async throws {
+        let hanging = Hanging()
+        var configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+            services: try Fixed.services(self.one), withoutDocument: .platformTrust)
+        configuration.fetchTimeout = .milliseconds(10)
+        let client = PinledgerClient(
+            configuration, store: MemoryStore(), transport: hanging, clock: { Fixed.now })
+        let failure = await #expect(throws: RefreshFailure.self) { try await client.refresh() }
+        #expect(failure?.description.contains("it took longer") == true)
+        hanging.release()
     }
 
     @Test("Pauses grow with each failure up to the interval, and differ between installs")

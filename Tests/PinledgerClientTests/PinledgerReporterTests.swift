@@ -24,10 +24,9 @@ final class ReportServices: ReportTransport {
     var requests: [Request] { self.taken.withLock { $0 } }
     func set(_ service: String, _ status: Int?) { self.answers.withLock { $0[service] = status } }
 
-    func post(_ url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration) async throws
-        -> Int
-    {
-        self.taken.withLock { $0.append(Request(url: url, headers: Dictionary(headers) { $1 }, body: body)) }
+    func post(_ request: TransportRequest) async throws -> Int {
+        let url = request.url
+        self.taken.withLock { $0.append(Request(url: url, headers: request.fields, body: request.body)) }
         let end = "/client/v1/apps/com.example.shop/reports"
         guard url.hasSuffix(end), let status = self.answers.withLock({ $0[String(url.dropLast(end.count))] }) else {
             throw Silence()
@@ -46,28 +45,30 @@ struct PinledgerReporterTests {
         var document = try Fixed.document()
         document.monitoring.isEnabled = isMonitored
         let configuration = ClientConfiguration(
-            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer), services: [])
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer), services: [],
+            withoutDocument: .platformTrust)
         let client = PinledgerClient(
             configuration, store: MemoryStore(try self.signer.sign(document)), transport: Services([:]),
             clock: { Fixed.now })
-        await client.load()
+        _ = await client.load()
         return client
     }
 
     private func reporter(
         _ client: PinledgerClient, _ services: ReportServices, store: any ClientStore = MemoryStore(),
-        change: (inout ReportConfiguration) -> Void = { _ in }
+        change: (inout ReportConfiguration) -> Void = { _ in },
+        onFailure: @escaping @Sendable (PinledgerReporter.Failure) -> Void = { _ in }
     ) throws -> PinledgerReporter {
         var configuration = ReportConfiguration(
             install: self.install,
-            services: ["https://one.example.com/", "https://two.example.com"],
+            services: try Fixed.services("https://one.example.com/", "https://two.example.com"),
             key: try ReportKey(id: "tlk_1", secret: self.secret))
         configuration.platform = .server
         configuration.appVersion = "2.4.1-rc.1"
         change(&configuration)
         return PinledgerReporter(
-            configuration, client: client, store: store, transport: services, clock: { Fixed.now },
-            random: { $0.lowerBound })
+            configuration, client: client, store: store, transport: services, onFailure: onFailure,
+            clock: { Fixed.now }, random: { $0.lowerBound })
     }
 
     private func connect(
@@ -161,10 +162,41 @@ struct PinledgerReporterTests {
         let services = ReportServices(["https://one.example.com": status, "https://two.example.com": status])
         let reporter = try self.reporter(client, services)
         self.connect(client, reporter, 9)
-        #expect(await reporter.flush() == .postponed(status: status) || isFinal)
+        #expect(await reporter.flush() == (isFinal ? .refused(status: status) : .postponed(status: status)))
         #expect(services.requests.count == 2)
         services.set("https://one.example.com", 202)
         #expect(await reporter.flush() == .sent(outcomes: isFinal ? 0 : 1))
+    }
+
+    @Test("A batch that was dropped is said to be, whatever becomes of the rest")
+    func droppedBeforeSent() async throws {
+        let client = try await self.client()
+        let services = ReportServices(["https://one.example.com": 422])
+        let failures = Mutex<[PinledgerReporter.Failure]>([])
+        let reporter = try self.reporter(
+            client, services,
+            onFailure: { failure in
+                failures.withLock { $0.append(failure) }
+                services.set("https://one.example.com", 202)
+            })
+        self.connect(client, reporter, 9)
+        #expect(await reporter.flush() == .refused(status: 422))
+        #expect(services.requests.count == 2 && failures.withLock { $0 } == [.refused(status: 422)])
+    }
+
+    @Test("A store that holds something else is not overwritten, and says so")
+    func mistakenStore() async throws {
+        let document = try self.signer.sign(try Fixed.document())
+        let store = MemoryStore(document)
+        let client = try await self.client()
+        let failures = Mutex<[PinledgerReporter.Failure]>([])
+        let reporter = try self.reporter(
+            client, ReportServices([:]), store: store,
+            onFailure: { failure in failures.withLock { $0.append(failure) } })
+        self.connect(client, reporter, 9)
+        await reporter.save()
+        #expect(store.read() == document)
+        #expect(failures.withLock { $0.contains { "\($0)".contains("a store of its own") } })
     }
 
     @Test("Reports go to services over HTTPS, and on this machine alone without")
@@ -173,11 +205,9 @@ struct PinledgerReporterTests {
         let services = ReportServices([
             "http://one.example.com": 202, "http://localhost.example.com": 202, "http://127.0.0.1:8440": 202,
         ])
-        let reporter = try self.reporter(client, services) { configuration in
-            configuration.services = [
-                "http://one.example.com", "http://localhost.example.com", "http://127.0.0.1:8440",
-            ]
-        }
+        let addresses = try Fixed.services(
+            "http://one.example.com", "http://localhost.example.com", "http://127.0.0.1:8440")
+        let reporter = try self.reporter(client, services) { $0.services = addresses }
         #expect(await reporter.flush() == .sent(outcomes: 0))
         #expect(services.requests.map(\.url) == ["http://127.0.0.1:8440/client/v1/apps/com.example.shop/reports"])
     }
@@ -219,6 +249,10 @@ struct PinledgerReporterTests {
         let id = try await InstallID.kept(in: store)
         #expect(try await InstallID.kept(in: store) == id)
         #expect(try await InstallID.kept(in: MemoryStore([1, 2, 3])) != id)
+        let document = MemoryStore(try self.signer.sign(try Fixed.document()))
+        await #expect(throws: StoreContent.Mistaken(found: .state, wanted: .installID)) {
+            try await InstallID.kept(in: document)
+        }
         await #expect(throws: FailingStore.Failure.self) { try await InstallID.kept(in: FailingStore()) }
     }
 

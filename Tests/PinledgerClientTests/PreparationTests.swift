@@ -5,14 +5,12 @@ import Testing
 @testable import PinledgerClient
 
 /// A service that answers when it is told to.
-private final class SlowService: DocumentTransport {
+final class SlowService: DocumentTransport {
     private let document = Mutex<[UInt8]?>(nil)
 
     func answer(_ document: [UInt8]) { self.document.withLock { $0 = document } }
 
-    func get(
-        _: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-    ) async throws -> DocumentResponse {
+    func get(_ request: TransportRequest) async throws -> DocumentResponse {
         while true {
             if let bytes = self.document.withLock({ $0 }) { return DocumentResponse(status: 200, body: bytes) }
             try await Task.sleep(for: .milliseconds(5))
@@ -27,14 +25,16 @@ struct PreparationTests {
     private let stale = Fixed.now.adding(seconds: 86_400)
 
     private func client(
-        _ services: any DocumentTransport, holding document: [UInt8]? = nil, at now: Timestamp = Fixed.now
+        _ services: any DocumentTransport, holding document: [UInt8]? = nil, at now: Timestamp = Fixed.now,
+        timeout: Duration = .seconds(15)
     ) async throws -> PinledgerClient {
+        var configuration = ClientConfiguration(
+            app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
+            services: try Fixed.services(self.service), withoutDocument: .platformTrust)
+        configuration.fetchTimeout = timeout
         let client = PinledgerClient(
-            ClientConfiguration(
-                app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-                services: [self.service]),
-            store: MemoryStore(document), transport: services, clock: { now })
-        await client.load()
+            configuration, store: MemoryStore(document), transport: services, clock: { now })
+        _ = await client.load()
         return client
     }
 
@@ -106,6 +106,35 @@ struct PreparationTests {
         while client.policy.document == nil { try await Task.sleep(for: .milliseconds(10)) }
     }
 
+    @Test("A service that stays silent holds up the first connections of a while, and no later ones")
+    func silence() async throws {
+        let service = SlowService()
+        let client = try await self.client(service, timeout: .seconds(600))
+        await client.prepare(for: "api.example.com", atMost: .milliseconds(1))
+        while await client.flight == nil { await Task.yield() }
+        await client.pretend(flightBegan: .seconds(61))
+        // It is under way, and does not end: who waited for it would wait until the test is over.
+        for _ in 0..<100 { await client.prepare(for: "api.example.com", atMost: .seconds(60)) }
+        service.answer(try self.signed(7))
+    }
+
+    @Test("After fetches that took long and failed, connections ask for the next ones less and less often")
+    func failures() async throws {
+        let client = try await self.client(Services([self.service: .silence]))
+        // One that fails at once costs nothing, and holds up no other.
+        _ = try? await client.refresh()
+        #expect(await client.mayFetchAgain())
+        #expect(await !client.mayFetchAgain())
+        await client.pretend(lastTry: .seconds(11), slowFailures: 1)
+        #expect(await !client.mayFetchAgain())
+        await client.pretend(lastTry: .seconds(600), slowFailures: 1)
+        #expect(await client.mayFetchAgain())
+        await client.pretend(lastTry: .seconds(41), slowFailures: 40)
+        #expect(await !client.mayFetchAgain())
+        await client.pretend(lastTry: .seconds(600), slowFailures: 40)
+        #expect(await client.mayFetchAgain())
+    }
+
     @Test("Another device gets what the document says for it from then on, and the policy tells who waits for it")
     func device() async throws {
         var document = try Fixed.document()
@@ -114,9 +143,22 @@ struct PreparationTests {
         let client = try await self.client(Services([:]), holding: try self.signer.sign(document))
         #expect(client.policy.decide("api.example.com", at: Fixed.now)?.arm == .baseline)
         let generation = client.policy.generation
-        var policies = client.policies.makeAsyncIterator()
+        var policies = client.policyUpdates().makeAsyncIterator()
         client.setDevice(Device(ids: [.userID: "someone"]))
         #expect(client.policy.decide("api.example.com", at: Fixed.now)?.arm == .candidate)
         #expect(await policies.next()?.generation == generation + 1)
+    }
+}
+
+extension PinledgerClient {
+    /// Puts the last fetch that a connection asked for back in time.
+    fileprivate func pretend(lastTry time: Duration, slowFailures: Int) {
+        self.lastTry = ContinuousClock.now.advanced(by: .zero - time)
+        self.slowFailures = slowFailures
+    }
+
+    /// Puts the beginning of the fetch that is under way back in time.
+    fileprivate func pretend(flightBegan time: Duration) {
+        self.flight = self.flight.map { Flight(task: $0.task, began: ContinuousClock.now.advanced(by: .zero - time)) }
     }
 }

@@ -143,6 +143,21 @@ struct ReportJournalTests {
         #expect(ReportJournal(bytes, of: .random()) == nil)
     }
 
+    @Test("A journal of two full days is read back as it was")
+    func keepsAll() throws {
+        var journal = ReportJournal()
+        let next = self.day.adding(seconds: 86_400)
+        for day in [self.day, next] {
+            for number in 0..<ReportJournal.dayLimit {
+                let host = "h\(number).\(String(repeating: "long.", count: 40))example.com"
+                _ = journal.note(try self.outcome(.failure(.pinMismatch), host: host, at: day), of: self.install)
+            }
+        }
+        #expect(journal.pending.count == 2 * ReportJournal.dayLimit)
+        let bytes = journal.bytes(of: self.install)
+        #expect(ReportJournal(bytes, of: self.install)?.pending == journal.pending)
+    }
+
     @Test("A damaged journal is none, or is read as what it says, and never more than that")
     func damaged() throws {
         var journal = ReportJournal()

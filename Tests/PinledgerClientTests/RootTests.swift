@@ -11,22 +11,31 @@ final class RootService: DocumentTransport {
     private struct Content {
         var document: [UInt8]?
         var roots: [String: [UInt8]] = [:]
+        var isUnchanged = false
     }
 
     private let content = Mutex(Content())
     let asked = Mutex<[String]>([])
+    /// The header fields of the last request of each name.
+    let fields = Mutex<[String: [String: String]]>([:])
 
     func publish(_ document: [UInt8]?) { self.content.withLock { $0.document = document } }
+
+    /// Whether it answers 304 whatever it is asked for, and more often than that.
+    func answerUnchanged(_ isUnchanged: Bool) { self.content.withLock { $0.isUnchanged = isUnchanged } }
 
     func publish(_ root: SignedRoot, as version: Int64? = nil) {
         self.content.withLock { $0.roots["\(version ?? root.metadata.version)"] = root.bytes }
     }
 
-    func get(
-        _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-    ) -> DocumentResponse {
+    func get(_ request: TransportRequest) -> DocumentResponse {
+        let (url, limit) = (request.url, request.limit)
         let name = url.split(separator: "/").last.map(String.init) ?? ""
+        self.fields.withLock { $0[name] = request.fields }
         self.asked.withLock { $0.append(name) }
+        if name == "document", self.content.withLock({ $0.isUnchanged }) {
+            return DocumentResponse(status: 304, body: [])
+        }
         let body = self.content.withLock { name == "document" ? $0.document : $0.roots[name] }
         guard let body, body.count <= limit else { return DocumentResponse(status: 404, body: []) }
         return DocumentResponse(status: 200, body: body)
@@ -55,7 +64,7 @@ struct RootTests {
     ) throws -> PinledgerClient {
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try TrustAnchors(root: root.bytes),
-            services: ["https://pins.example.com"])
+            services: try Fixed.services("https://pins.example.com"), withoutDocument: .platformTrust)
         configuration.builtinDocument = builtin
         return PinledgerClient(
             configuration, store: store, transport: service, clock: { now },
@@ -66,7 +75,7 @@ struct RootTests {
         do {
             _ = try await refresh()
             return nil
-        } catch { return (error as? RefreshFailure)?.causes.first?.cause }
+        } catch { return (error as? RefreshFailure)?.troubles.first?.cause }
     }
 
     @Test func `a document of a key that only the next root has is taken with that root`() async throws {
@@ -115,11 +124,30 @@ struct RootTests {
         // Nor does the next process begin without pins.
         #expect(store.read() == before)
         let next = try self.client(service, ships: shipped, store: store)
-        await next.load()
+        _ = await next.load()
         #expect(next.policy.document?.version == 7)
         service.publish(try self.new.sign(Fixed.document(3)))
         #expect(try await client.refresh() == .replaced(version: 3))
         #expect(StoredState(try #require(store.read())).roots.count == 1)
+    }
+
+    @Test func `a service cannot keep a document of a revoked key by saying that nothing has changed`() async throws {
+        let service = RootService()
+        let client = try self.client(service, ships: try self.root(1, [self.old, self.new]), looks: true)
+        service.publish(try self.old.sign(Fixed.document(7)))
+        try await client.refresh()
+        #expect(service.fields.withLock { $0["document"]?["If-None-Match"] } == nil)
+        _ = await self.cause(client.refresh)
+        #expect(service.fields.withLock { $0["document"]?["If-None-Match"] } != nil)
+        service.publish(try self.root(2, [self.new]))
+        service.publish(nil)
+        _ = await self.cause(client.refresh)
+        #expect(service.fields.withLock { $0["document"]?["If-None-Match"] } == nil)
+        service.answerUnchanged(true)
+        #expect(await self.cause(client.refresh) == .status(304))
+        service.answerUnchanged(false)
+        service.publish(try self.new.sign(Fixed.document(3)))
+        #expect(try await client.refresh() == .replaced(version: 3))
     }
 
     @Test func `the document that ships with the app is looked at by the newest root that is stored`() async throws {
@@ -170,7 +198,7 @@ struct RootTests {
         #expect(second.policy.document?.version == 7)
         // A newer release ships a root that is among them.
         let updated = try self.client(RootService(), ships: try self.root(2, [self.old, self.new]), store: store)
-        await updated.load()
+        _ = await updated.load()
         #expect(await updated.root?.version == 3)
         #expect(updated.policy.document?.version == 7)
     }
@@ -186,14 +214,14 @@ struct RootTests {
             var altered = sound
             altered[place] ^= 0x04
             let client = try self.client(RootService(), ships: shipped, store: MemoryStore(altered))
-            await client.load()
+            _ = await client.load()
             let (root, held) = (await client.root?.version, client.policy.document)
             #expect(root == 1 || root == 2)
             #expect(held == nil || (root == 2 && held?.version == 7), "\(place)")
         }
         for count in stride(from: 0, to: sound.count, by: 7) {
             let client = try self.client(RootService(), ships: shipped, store: MemoryStore(Array(sound[..<count])))
-            await client.load()
+            _ = await client.load()
             #expect(client.policy.document == nil)
         }
     }
@@ -240,7 +268,7 @@ struct RootTests {
         // All of them are needed to verify the last one.
         #expect(StoredState(try #require(store.read())).roots.count == 69)
         let next = try self.client(RootService(), ships: try self.root(1, [self.old]), store: store)
-        await next.load()
+        _ = await next.load()
         #expect(await next.root?.version == 70)
     }
 
@@ -253,7 +281,7 @@ struct RootTests {
         for _ in 0..<6 { try await client.refresh() }
         #expect(await client.root?.version == 257)
         let next = try self.client(RootService(), ships: try self.root(1, [self.old]), store: store)
-        await next.load()
+        _ = await next.load()
         #expect(await next.root?.version == 257)
         #expect(next.policy.document?.version == 7)
     }
@@ -262,11 +290,9 @@ struct RootTests {
     private struct Two: DocumentTransport {
         let services: [String: RootService]
 
-        func get(
-            _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-        ) -> DocumentResponse {
-            let service = self.services.first { url.hasPrefix($0.key) }?.value
-            return service?.get(url, headers: headers, limit: limit, timeout: timeout)
+        func get(_ request: TransportRequest) -> DocumentResponse {
+            let service = self.services.first { request.url.hasPrefix($0.key) }?.value
+            return service?.get(request)
                 ?? DocumentResponse(status: 404, body: [])
         }
     }
@@ -276,7 +302,8 @@ struct RootTests {
         let configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer,
             anchors: try TrustAnchors(root: try self.root(1, [self.old, self.new]).bytes),
-            services: ["https://liar.example", "https://honest.example"])
+            services: try Fixed.services("https://liar.example", "https://honest.example"),
+            withoutDocument: .platformTrust)
         let client = PinledgerClient(
             configuration, store: MemoryStore(),
             transport: Two(services: ["https://liar.example": liar, "https://honest.example": honest]),
@@ -306,7 +333,7 @@ struct RootTests {
         service.publish(try self.old.sign(Fixed.document(7)))
         let configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.old),
-            services: ["https://pins.example.com"])
+            services: try Fixed.services("https://pins.example.com"), withoutDocument: .platformTrust)
         let client = PinledgerClient(
             configuration, store: MemoryStore(), transport: service, clock: { Fixed.now }, random: { $0.lowerBound })
         try await client.refresh()

@@ -1,6 +1,7 @@
 import Crypto
 import PinWire
-import PinledgerClient
+
+@testable import PinledgerClient
 
 /// A server's part: a key that signs documents.
 struct Signer {
@@ -38,6 +39,8 @@ enum Fixed {
     static let now = Timestamp(seconds: Self.issued + 60)
     static let issuer = "pins.example.com"
 
+    static func services(_ texts: String...) throws -> [ServiceAddress] { try texts.map { try ServiceAddress($0) } }
+
     static func app(_ text: String = "com.example.shop") throws -> AppID { try AppID(text) }
 
     static func pin(_ number: UInt8) -> Pin {
@@ -63,4 +66,9 @@ enum Fixed {
             fallback: Fallback(usesBuiltinPins: true, hosts: [try HostPattern("old.example.com")]),
             monitoring: Monitoring())
     }
+}
+
+extension TransportRequest {
+    /// The header fields by their names.
+    var fields: [String: String] { Dictionary(self.headers.map { ($0.name, $0.value) }) { $1 } }
 }

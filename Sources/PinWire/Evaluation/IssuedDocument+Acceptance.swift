@@ -1,9 +1,9 @@
 extension IssuedDocument {
     /// How far `iat` may lie ahead of a reader's clock, in seconds: clocks of servers and readers differ by that much.
-    public static let clockSkew: Int64 = 300
+    package static let clockSkew: Int64 = 300
 
     /// Why a reader must not use a document although it is signed and well-formed.
-    public enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
+    package enum Refusal: Error, Hashable, Sendable, CustomStringConvertible {
         /// `aud` names another app than the reader's.
         case otherApp(AppID, wanted: AppID)
         /// `iat` lies more than ``IssuedDocument/clockSkew`` ahead.
@@ -15,7 +15,7 @@ extension IssuedDocument {
         /// The reader has, or wants, a later version.
         case older(Int64, wanted: Int64)
 
-        public var description: String {
+        package var description: String {
             switch self {
             case .otherApp(let app, let wanted): "the document is for \(app), not for \(wanted)"
             case .issuedAhead(let time):
@@ -34,7 +34,7 @@ extension IssuedDocument {
     ///   - app: The reader's app.
     ///   - now: The reader's time.
     ///   - version: The highest version that the reader has accepted before, or knows of; 0 where it knows of none.
-    public func check(for app: AppID, at now: Timestamp, atLeast version: Int64 = 0) throws(Refusal) {
+    package func check(for app: AppID, at now: Timestamp, atLeast version: Int64 = 0) throws(Refusal) {
         guard self.document.app == app else { throw .otherApp(self.document.app, wanted: app) }
         guard self.issuedAt < self.expiresAt else { throw .neverFresh }
         guard self.issuedAt <= now.adding(seconds: Self.clockSkew) else { throw .issuedAhead(self.issuedAt) }

@@ -25,7 +25,7 @@ public struct IssuedDocument: Hashable, Sendable {
 
     /// Reads back what ``Document/payload(issuedAt:expiresAt:)`` writes, and nothing else: every byte must be the same,
     /// and `content_sha256` is computed again. The caller has to verify the signature.
-    public init(payload: [UInt8]) throws(Malformed) {
+    package init(payload: [UInt8]) throws(Malformed) {
         guard payload.count <= Self.payloadLimit else {
             throw Malformed(description: "the payload has more than \(Self.payloadLimit) bytes")
         }
@@ -80,7 +80,7 @@ public struct IssuedDocument: Hashable, Sendable {
 
 extension Document {
     /// Reads back what ``payload(issuedAt:expiresAt:)`` writes; see ``IssuedDocument/init(payload:)``.
-    public init(payload: [UInt8]) throws(IssuedDocument.Malformed) {
+    package init(payload: [UInt8]) throws(IssuedDocument.Malformed) {
         self = try IssuedDocument(payload: payload).document
     }
 }

@@ -11,6 +11,7 @@
         URLSessionTaskDelegate
     {
         /// Why there is no complete answer.
+        @nonexhaustive
         public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
             case address(String)
             case tooLong(limit: Int)
@@ -48,11 +49,9 @@
             newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
         ) { completionHandler(nil) }
 
-        public func get(
-            _ url: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration
-        ) async throws -> DocumentResponse {
-            let request = try Self.request(url, headers, timeout)
-            return try await Self.within(timeout) {
+        public func get(_ wanted: TransportRequest) async throws -> DocumentResponse {
+            let (request, limit) = (try Self.request(wanted), wanted.limit)
+            return try await Self.within(wanted.timeout) {
                 let (bytes, response) = try await self.session.bytes(for: request, delegate: self)
                 defer { bytes.task.cancel() }
                 guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
@@ -65,14 +64,12 @@
             }
         }
 
-        public func post(
-            _ url: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration
-        ) async throws -> Int {
-            var request = try Self.request(url, headers, timeout)
+        public func post(_ wanted: TransportRequest) async throws -> Int {
+            var request = try Self.request(wanted)
             request.httpMethod = "POST"
-            request.httpBody = Data(body)
+            request.httpBody = Data(wanted.body)
             let sent = request
-            return try await Self.within(timeout) {
+            return try await Self.within(wanted.timeout) {
                 let (bytes, response) = try await self.session.bytes(for: sent, delegate: self)
                 // The answer's body is not read: the task ends with its head.
                 defer { bytes.task.cancel() }
@@ -82,11 +79,10 @@
         }
 
         public func stream(
-            _ url: String, headers: [(name: String, value: String)], idle: Duration,
-            take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
+            _ wanted: TransportRequest, take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
         ) async throws -> Int {
             // `timeoutInterval` is the longest time without a byte.
-            let request = try Self.request(url, headers, idle)
+            let request = try Self.request(wanted)
             let (bytes, response) = try await self.session.bytes(for: request, delegate: self)
             defer { bytes.task.cancel() }
             guard let response = response as? HTTPURLResponse else { throw Failure.noHTTP }
@@ -105,17 +101,15 @@
             return 200
         }
 
-        private static func request(
-            _ url: String, _ headers: [(name: String, value: String)], _ timeout: Duration
-        ) throws(Failure) -> URLRequest {
-            guard let address = URL(string: url) else { throw .address(url) }
-            var request = URLRequest(url: address, timeoutInterval: Double(timeout.components.seconds) + 1)
+        private static func request(_ wanted: TransportRequest) throws(Failure) -> URLRequest {
+            guard let address = URL(string: wanted.url) else { throw .address(wanted.url) }
+            var request = URLRequest(url: address, timeoutInterval: Double(wanted.timeout.components.seconds) + 1)
             // The system would name the app, its version, the device's system and its languages. A stream is not to be compressed: proxies
             // hold it back for that.
             let neutral = [
                 ("User-Agent", "PinledgerClient"), ("Accept-Language", "*"), ("Accept-Encoding", "identity"),
             ]
-            for (name, value) in neutral + headers.map({ ($0.name, $0.value) }) {
+            for (name, value) in neutral + wanted.headers.map({ ($0.name, $0.value) }) {
                 request.setValue(value, forHTTPHeaderField: name)
             }
             return request

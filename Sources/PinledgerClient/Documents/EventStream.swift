@@ -29,6 +29,10 @@ struct EventStream: Sendable {
     private var kind: String?
     private var data: [UInt8]?
     private var isFirstLine = true
+    /// How many comments have come: the server's sign of life.
+    private(set) var comments = 0
+    /// Whether nothing of an event is there that is not complete.
+    var isBetweenEvents: Bool { self.line.isEmpty && self.kind == nil && self.data == nil }
 
     /// Takes in what came, and returns the events that it completes.
     mutating func feed(_ bytes: some Sequence<UInt8>) throws(Failure) -> [Event] {
@@ -64,7 +68,7 @@ struct EventStream: Sendable {
         let colon = self.line.firstIndex(of: UInt8(ascii: ":")) ?? self.line.endIndex
         var value = self.line[colon...].dropFirst()
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
-        // A comment has no name.
+        if colon == self.line.startIndex { self.comments += 1 }
         switch String(ascii: self.line[..<colon]) {
         case "event": self.kind = String(ascii: value)
         case "data":

@@ -1,6 +1,7 @@
 /// Why a document is refused. The raw values are stable: conformance vectors carry them.
 ///
 /// Which one it is follows from the first rule of verification that fails (handbook page `client-integration`, "Verify").
+@nonexhaustive
 public enum VerificationFailure: String, Error, CaseIterable, Hashable, Sendable, CustomStringConvertible {
     /// Rule 1: more than 2 MiB; nothing was parsed.
     case tooLarge = "too_large"

@@ -8,7 +8,8 @@ public struct UnverifiedDocument: Hashable, Sendable {
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// A signed document that has passed every rule of verification. Only ``DocumentVerifier`` makes one.
+/// A signed document that has passed the rules of verification: all of them where it was fetched, and all but those of time where it was stored
+/// or ships with the app. Only ``DocumentVerifier`` makes one.
 public struct VerifiedDocument: Hashable, Sendable {
     /// The content, with `iat` and `exp`.
     public let issued: IssuedDocument

@@ -5,6 +5,7 @@ public import PinWire
 /// With SwiftNIO the server proves that it has the certificate's key afterwards: one that does not gets no connection, whatever the event
 /// says.
 public struct ConnectionEvent: Sendable {
+    @nonexhaustive
     public enum Outcome: Hashable, Sendable {
         /// The platform does not trust the chain, with its words: it leads to no authority, is for another name, or is not valid now. Pins
         /// were not looked at.
@@ -12,14 +13,14 @@ public struct ConnectionEvent: Sendable {
         case judged(ConnectionVerdict)
     }
 
-    public var host: String
-    public var outcome: Outcome
+    public let host: String
+    public let outcome: Outcome
     /// The policy that judged.
-    public var policy: PinPolicy
+    public let policy: PinPolicy
     /// The pins of the validated chain, the host's own first; none where the chain is invalid.
-    public var chain: [Pin]
+    public let chain: [Pin]
 
-    public init(host: String, outcome: Outcome, policy: PinPolicy, chain: [Pin]) {
+    package init(host: String, outcome: Outcome, policy: PinPolicy, chain: [Pin]) {
         self.host = host
         self.outcome = outcome
         self.policy = policy

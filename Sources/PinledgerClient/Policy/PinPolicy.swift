@@ -69,13 +69,19 @@ public struct PinPolicy: Sendable {
     ///
     /// - Parameters:
     ///   - chain: The pins (SHA-256 of the SubjectPublicKeyInfo) of the *validated* chain's certificates, the host's own first.
-    ///   - host: The name that was connected to, in A-labels.
+    ///   - host: The name that was connected to, in A-labels, or the address, for which nothing is ever pinned. Anything else, such as a URL or a
+    ///     name with a port, is refused: no pattern would cover it, and the connection would be unpinned by mistake.
     public func judge(_ chain: [Pin], of host: String, at now: Timestamp) -> ConnectionVerdict {
-        guard let evaluator else { return self.judgeWithoutDocument(chain, host) }
-        let decision = evaluator.decide(host, for: self.device, at: now)
+        guard Self.canBeHost(host) else { return ConnectionVerdict(.refusedHost, nil) }
+        guard let decision = self.decide(host, at: now) else { return self.judgeWithoutDocument(chain, host) }
+        return self.judge(chain, of: host, by: decision)
+    }
+
+    /// What a decision of a document comes to for a chain.
+    package func judge(_ chain: [Pin], of host: String, by decision: DeviceDecision) -> ConnectionVerdict {
         switch decision.outcome {
         case .off:
-            guard decision.reason == .pinsExpired, self.ends.policy(of: host) == .block else {
+            guard decision.reason == .pinsExpired, self.ends.policy(of: host, decision.pattern) == .block else {
                 return ConnectionVerdict(.unpinned, decision)
             }
             return ConnectionVerdict(.refusedExpired, decision)
@@ -85,13 +91,15 @@ public struct PinPolicy: Sendable {
             return ConnectionVerdict(decision.outcome == .enforce ? .refused : .mismatched, decision)
         case .builtin:
             // The server relies on pins that this release does not ship: that locks nobody out.
-            guard let own = self.builtin(for: host) else { return ConnectionVerdict(.unpinned, decision) }
+            guard let own = self.builtin(for: host, decision.pattern) else {
+                return ConnectionVerdict(.unpinned, decision)
+            }
             return Self.verdict(chain, own, decision)
         }
     }
 
     private func judgeWithoutDocument(_ chain: [Pin], _ host: String) -> ConnectionVerdict {
-        if let own = self.builtin(for: host) { return Self.verdict(chain, own, nil) }
+        if let own = self.builtin(for: host, nil) { return Self.verdict(chain, own, nil) }
         return ConnectionVerdict(self.ends.withoutDocument == .block ? .refusedWithoutDocument : .unpinned, nil)
     }
 
@@ -103,10 +111,37 @@ public struct PinPolicy: Sendable {
         return ConnectionVerdict(own.mode == .enforce ? .refused : .mismatched, decision)
     }
 
-    /// The app's own pins for a name: those of the name itself before those of a wildcard.
-    private func builtin(for host: String) -> BuiltinPins? {
+    /// The app's own pins for a name: those of the name itself, or of a wildcard, or of the document's pattern that covers the name.
+    private func builtin(for host: String, _ pattern: HostPattern?) -> BuiltinPins? {
         guard let name = HostPattern.canonical(host) else { return nil }
         return self.builtin.first { $0.host.text == name } ?? self.builtin.first { $0.host.matches(name) }
+            ?? pattern.flatMap { pattern in self.builtin.first { $0.host == pattern } }
+    }
+
+    /// Whether a text has the form of a name, with a trailing dot or without, or of an address.
+    private static func canBeHost(_ text: String) -> Bool {
+        let (colon, dot) = (UInt8(ascii: ":"), UInt8(ascii: "."))
+        guard text.utf8.count(where: { $0 == colon }) > 1 else {
+            let isPlain = text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), dot:
+                    true
+                default: false
+                }
+            }
+            return isPlain && HostPattern.canonical(text) != nil
+        }
+        // An address of IPv6, perhaps in brackets, and perhaps with a zone.
+        let inner = text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
+        return inner.prefix { $0 != "%" }.utf8.allSatisfy { byte in
+            switch byte {
+            case colon, dot, UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"):
+                true
+            default: false
+            }
+        }
     }
 }
 
@@ -124,6 +159,7 @@ public struct BuiltinPins: Hashable, Sendable {
 }
 
 /// What becomes of connections whose pins have ended, or of which nothing is known yet.
+@nonexhaustive
 public enum EndPolicy: String, CaseIterable, Hashable, Sendable {
     /// The platform's own validation decides; the connection is reported.
     case platformTrust = "platform_trust"
@@ -139,17 +175,20 @@ struct EndPolicies: Sendable {
     /// While there is neither a document nor a pin built in.
     var withoutDocument: EndPolicy
 
-    func policy(of host: String) -> EndPolicy {
+    /// - Parameter pattern: The document's pattern that covers the name.
+    func policy(of host: String, _ pattern: HostPattern?) -> EndPolicy {
         guard let name = HostPattern.canonical(host) else { return self.afterExpiry }
         // A name is covered by itself and by one wildcard.
         let exact = self.exceptions.first { $0.key.text == name }
-        return (exact ?? self.exceptions.first { $0.key.matches(name) })?.value ?? self.afterExpiry
+        return (exact ?? self.exceptions.first { $0.key.matches(name) })?.value
+            ?? pattern.flatMap { self.exceptions[$0] } ?? self.afterExpiry
     }
 }
 
 /// The decision on one connection.
 public struct ConnectionVerdict: Hashable, Sendable {
-    /// The raw values are stable: conformance vectors carry them.
+    /// The raw values are stable.
+    @nonexhaustive
     public enum Result: String, CaseIterable, Hashable, Sendable {
         /// No pins hold for the host: the platform's validation was all.
         case unpinned
@@ -163,6 +202,8 @@ public struct ConnectionVerdict: Hashable, Sendable {
         case refusedExpired = "refused_expired"
         /// There is no document and no pin built in, and the app blocks such hosts.
         case refusedWithoutDocument = "refused_without_document"
+        /// What was given as the host is neither a name nor an address: a mistake of the app's.
+        case refusedHost = "refused_host"
     }
 
     public let result: Result
@@ -177,11 +218,14 @@ public struct ConnectionVerdict: Hashable, Sendable {
         self.match = match
     }
 
+    /// Whether a newer document could let the connection through that this one ends.
+    package var callsForDocument: Bool { !self.isAccepted && self.result != .refusedHost }
+
     /// Whether the connection may be used.
     public var isAccepted: Bool {
         switch self.result {
         case .unpinned, .matched, .mismatched: true
-        case .refused, .refusedExpired, .refusedWithoutDocument: false
+        case .refused, .refusedExpired, .refusedWithoutDocument, .refusedHost: false
         }
     }
 }

@@ -67,7 +67,7 @@ extension ConnectionVerdict {
         case .refused: .failure(.pinMismatch)
         case .refusedExpired: .failure(.expiredPins)
         case .unpinned: self.decision?.reason == .pinsExpired ? .unpinned : nil
-        case .refusedWithoutDocument: nil
+        case .refusedWithoutDocument, .refusedHost: nil
         }
     }
 }

@@ -7,9 +7,9 @@ public struct ReportConfiguration: Sendable {
     public var install: InstallID
     /// The key with which reports are signed. Unsigned ones are advice to the server: no rotation and no plan relies on them.
     public var key: ReportKey?
-    /// The addresses of services that take reports, in the order in which they are tried: `https://`, or on this machine `http://`.
-    /// Others are left out.
-    public var services: [String]
+    /// Services that take reports, in the order in which they are tried: over `https://`, or on this machine `http://`. Others are left out:
+    /// the install's id is in each report.
+    public var services: [ServiceAddress]
     public var platform: ClientPlatform?
     /// The app's version as it stands in the app; its first three groups are reported.
     public var appVersion: String?
@@ -20,7 +20,7 @@ public struct ReportConfiguration: Sendable {
     /// How long one service may take to answer.
     public var timeout = Duration.seconds(15)
 
-    public init(install: InstallID, services: [String], key: ReportKey?) {
+    public init(install: InstallID, services: [ServiceAddress], key: ReportKey?) {
         self.install = install
         self.services = services
         self.key = key
@@ -61,12 +61,17 @@ extension InstallID {
     /// The store MUST stay on the device: with a backup that is restored on another one, two devices would be one install, and the newer
     /// one would speak for the older. ``KeychainStore`` stays; settings of the app do not.
     ///
-    /// - Throws: The store's error, where it cannot be read or written: an id that is not kept would be another install at each start.
+    /// - Throws: The store's error, where it cannot be read or written: an id that is not kept would be another install at each start. Also where
+    ///   the store holds documents or reports.
     public static func kept(in store: any ClientStore) async throws -> InstallID {
-        if let bytes = try await store.read(), let id = InstallID(bytes: bytes) { return id }
+        if let bytes = try await store.read() {
+            if let id = InstallID(bytes: bytes) { return id }
+            try StoreContent.require(.installID, bytes)
+        }
         let id = InstallID.random()
         try await store.write(id.bytes)
-        return id
+        // Another process may have been as fast: both go on with what is there.
+        return try await store.read().flatMap { InstallID(bytes: $0) } ?? id
     }
 
     /// A new id, of the system's random numbers.

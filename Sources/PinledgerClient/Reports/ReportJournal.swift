@@ -14,8 +14,10 @@ package struct ReportJournal: Hashable, Sendable {
     private static let adoptedLimit = 100
     /// How long an outcome waits for a service that takes it, in seconds: older ones say nothing of today's servers.
     private static let longestWait: Int64 = 2 * 86_400
-    /// The most bytes of ``bytes(of:)``.
-    static let byteLimit = 1 << 20
+    /// The most outcomes that wait: those of two days.
+    private static let pendingLimit = 2 * Self.dayLimit
+    /// The most bytes of ``bytes(of:)``: an outcome takes some 1,200 at most.
+    static let byteLimit = 2 << 20
 
     /// Outcomes that no service has taken yet, in the order in which they happened first.
     private(set) var pending: [OutcomeReport] = []
@@ -59,7 +61,7 @@ package struct ReportJournal: Hashable, Sendable {
         }
         let isFailure = outcome.outcome.isFailure
         let known = self.told.count + self.pending.count { $0.time.map(ReportDay.init) == day }
-        guard known < (isFailure ? Self.dayLimit : Self.successLimit), self.pending.count < 2 * Self.dayLimit else {
+        guard known < (isFailure ? Self.dayLimit : Self.successLimit), self.pending.count < Self.pendingLimit else {
             return .none
         }
         let isFirst = isFailure && !self.hasFailed
@@ -152,6 +154,9 @@ extension ReportJournal.Batch {
 // MARK: - Keeping
 
 extension ReportJournal {
+    /// What ``bytes(of:)`` begins with: canonical JSON sorts its members.
+    static let beginning = Array(#"{"adopted":"#.utf8)
+
     /// What a store keeps: JSON.
     func bytes(of install: InstallID) -> [UInt8] {
         JSON.members([
@@ -167,23 +172,34 @@ extension ReportJournal {
     /// Reads ``bytes(of:)``; nil for anything else, and for another install's: a backup is restored on another device.
     init?(_ bytes: [UInt8], of install: InstallID) {
         guard bytes.count <= Self.byteLimit,
-            let json = try? JSON(parsing: bytes, limits: JSONLimits(depth: 8, nodes: 50_000)),
-            let kept = json["batch"], let batch = try? ReportBatch(parsing: kept.canonicalBytes),
-            batch.refusals.isEmpty,
-            batch.outcomes.allSatisfy({ $0.install == install && $0.id != nil && $0.time != nil }),
-            kept["install"]?.stringValue == install.text,
+            let json = try? JSON(parsing: bytes, limits: JSONLimits(depth: 8, nodes: 100_000)),
+            let kept = json["batch"], kept["install"]?.stringValue == install.text,
+            let outcomes = kept["outcomes"]?.arrayValue.flatMap({ Self.outcomes($0, of: install) }),
             let told = json["told"]?.arrayValue, told.count <= Self.dayLimit,
             let adopted = json["adopted"]?.arrayValue, adopted.count <= Self.adoptedLimit
         else { return nil }
-        self.pending = batch.outcomes.map { outcome in
-            var outcome = outcome
-            outcome.install = nil
-            return outcome
-        }
+        self.pending = outcomes
         self.lastSent = json["last_sent"]?.integerValue.map { Timestamp(seconds: $0) }
         self.day = json["day"]?.stringValue.flatMap { ReportDay(text: $0) }
         self.told = Set(told.compactMap { $0.stringValue })
         self.adopted = Set(adopted.compactMap { $0.integerValue })
         self.hasFailed = json["has_failed"] == true
+    }
+
+    /// Reads outcomes as a service reads a batch, in as many of them as it takes; nil where one would be refused.
+    private static func outcomes(_ kept: [JSON], of install: InstallID) -> [OutcomeReport]? {
+        guard kept.count <= Self.pendingLimit else { return nil }
+        var outcomes: [OutcomeReport] = []
+        for begin in stride(from: 0, to: kept.count, by: Self.batchLimit) {
+            let part = kept[begin..<min(begin + Self.batchLimit, kept.count)]
+            let bytes = JSON.object(["install": .string(install.text), "outcomes": .array(Array(part))]).canonicalBytes
+            guard let batch = try? ReportBatch(parsing: bytes), batch.refusals.isEmpty else { return nil }
+            for var outcome in batch.outcomes {
+                guard outcome.install == install, outcome.id != nil, outcome.time != nil else { return nil }
+                outcome.install = nil
+                outcomes.append(outcome)
+            }
+        }
+        return outcomes
     }
 }

@@ -70,7 +70,7 @@ struct FetchURLCommand: AsyncParsableCommand {
             try Self.check(await client.load(), client)
             do { _ = try await client.refresh() } catch { try self.goOn(without: error, client) }
             if let failure = await client.storeFailure { Console.error("The document is not stored: \(failure)") }
-            let policies = client.policies
+            let policies = client.policyUpdates()
             try await self.sendAndReport(url, host, client, reporter)
             if self.follow { try await self.goOn(url, host, client, reporter, policies, http) }
         } catch {
@@ -120,17 +120,19 @@ struct FetchURLCommand: AsyncParsableCommand {
         } catch {
             throw CommandFailure("\(self.trustedKeys): \(error)", status: .usage)
         }
-        guard !self.service.isEmpty || self.store != nil else {
+        let services: [ServiceAddress]
+        do { services = try self.service.map { try ServiceAddress($0) } } catch {
+            throw CommandFailure("--service \(error)", status: .usage)
+        }
+        guard !services.isEmpty || self.store != nil else {
             throw CommandFailure(
                 "no service is named", advice: "Give --service URL, or --store FILE with a document.", status: .usage)
         }
         var configuration = ClientConfiguration(
-            app: app, issuer: self.issuer, anchors: anchors, services: self.service)
+            app: app, issuer: self.issuer, anchors: anchors, services: services,
+            withoutDocument: self.strict ? .block : .platformTrust)
         configuration.device = self.device.device
-        if self.strict {
-            configuration.afterExpiry = .block
-            configuration.withoutDocument = .block
-        }
+        if self.strict { configuration.afterExpiry = .block }
         return configuration
     }
 
@@ -150,7 +152,8 @@ struct FetchURLCommand: AsyncParsableCommand {
                     "Each id counts as an install: keep using one, such as that of head -c 16 /dev/urandom | basenc --base64url.",
                 status: .usage)
         }
-        var configuration = ReportConfiguration(install: install, services: self.service, key: key)
+        var configuration = ReportConfiguration(
+            install: install, services: client.services, key: key)
         configuration.platform = .server
         configuration.appVersion = self.device.appVersion
         return PinledgerReporter(
@@ -186,7 +189,7 @@ struct FetchURLCommand: AsyncParsableCommand {
     private func goOn(without error: any Error, _ client: PinledgerClient) throws {
         guard let failure = error as? RefreshFailure else { throw error }
         guard let held = client.policy.document else {
-            let isRefused = failure.causes.contains { if case .refused = $0.cause { true } else { false } }
+            let isRefused = failure.troubles.contains { if case .refused = $0.cause { true } else { false } }
             guard isRefused || !self.strict else {
                 throw CommandFailure("there is no document: \(failure)", status: .unreachable)
             }

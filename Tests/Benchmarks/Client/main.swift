@@ -72,14 +72,8 @@ func document(hosts count: Int) throws -> Document {
 /// No service: documents are handed over.
 struct NoService: DocumentTransport, ReportTransport {
     struct None: Error {}
-    func get(_: String, headers: [(name: String, value: String)], limit: Int, timeout: Duration) throws
-        -> DocumentResponse
-    {
-        throw None()
-    }
-    func post(_: String, headers: [(name: String, value: String)], body: [UInt8], timeout: Duration) throws -> Int {
-        throw None()
-    }
+    func get(_ request: TransportRequest) throws -> DocumentResponse { throw None() }
+    func post(_ request: TransportRequest) throws -> Int { throw None() }
 }
 
 let signer = Signer()
@@ -126,11 +120,12 @@ for count in [1, 10, 100, 1000] {
         return sum
     }
 
-    var configuration = ClientConfiguration(app: app, issuer: "pinledger", anchors: anchors, services: [])
+    var configuration = ClientConfiguration(
+        app: app, issuer: "pinledger", anchors: anchors, services: [], withoutDocument: .block)
     configuration.device = device
     configuration.builtinDocument = bytes
     let client = PinledgerClient(configuration, store: MemoryStore(), transport: NoService(), clock: { now })
-    await client.load()
+    _ = await client.load()
     precondition(client.policy.document != nil)
     let names = (0..<count).map { "api-\($0).example.com" }
     let chain = [pin(9), pin(8), pin(1)]

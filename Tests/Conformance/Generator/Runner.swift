@@ -89,7 +89,7 @@ struct Runner {
                 "host": decision.pattern.map { .string($0.text) },
                 "pins": .array(decision.pins.map { .string($0.pin.description) }),
                 "verdict": decision.outcome == .builtin
-                    ? nil : chain.map { .string(policy.judge($0, of: host, at: now).result.rawValue) },
+                    ? nil : chain.map { .string(policy.judge($0, of: host, by: decision).result.rawValue) },
             ])
         }
         return ["decisions": .array(decisions)]

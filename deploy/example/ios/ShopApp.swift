@@ -10,6 +10,7 @@ struct ShopApp: App {
 }
 
 struct ShopView: View {
+    @Environment(\.scenePhase) private var scenePhase
     @State private var shop: Shop?
     @State private var items = "Not asked yet."
     @State private var explanation = ""
@@ -27,13 +28,26 @@ struct ShopView: View {
             Text(self.explanation)
         }
         .task {
-            do {
-                let shop = try await Shop()
-                self.shop = shop
-                await shop.run()
-            } catch {
-                // A mistake of the build, or a device that was not unlocked yet: no connection is made without pins.
-                self.items = "\(error)"
+            while !Task.isCancelled {
+                do {
+                    let shop = try await Shop()
+                    self.shop = shop
+                    return await shop.run()
+                } catch {
+                    // A mistake of the build, or a device that was not unlocked yet: no connection is made without pins.
+                    self.items = "\(error)"
+                    try? await Task.sleep(for: .seconds(5))
+                }
+            }
+        }
+        .onChange(of: self.scenePhase) { _, phase in
+            let shop = self.shop
+            Task {
+                switch phase {
+                case .active: await shop?.becameActive()
+                case .background: await shop?.wentToBackground()
+                default: break
+                }
             }
         }
     }

@@ -8,6 +8,7 @@ struct Pins {
     init(keysThatShipWithTheApp: [UInt8]) throws {
         self.configuration = ClientConfiguration(
             app: try AppID("com.example.shop"), issuer: "pinledger",
-            anchors: try TrustAnchors(jwks: keysThatShipWithTheApp), services: ["https://pins.example.com"])
+            anchors: try TrustAnchors(jwks: keysThatShipWithTheApp),
+            services: [try ServiceAddress("https://pins.example.com")], withoutDocument: .platformTrust)
     }
 }

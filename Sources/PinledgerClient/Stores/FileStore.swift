@@ -72,7 +72,7 @@ public struct FileStore: ClientStore {
                 }
                 rest = rest.dropFirst(count)
             }
-            guard fsync(file) == 0 else { throw self.failure("written") }
+            guard Self.synchronize(file) else { throw self.failure("written") }
         } catch {
             unsafe unlink(draft)
             throw error
@@ -87,6 +87,15 @@ public struct FileStore: ClientStore {
         guard directory >= 0 else { return }
         fsync(directory)
         close(directory)
+    }
+
+    /// Has the system write a file's bytes before the name that is given to it afterwards.
+    private static func synchronize(_ file: CInt) -> Bool {
+        #if canImport(Darwin)
+            // There, fsync leaves the order to the drive.
+            if unsafe fcntl(file, F_BARRIERFSYNC) == 0 { return true }
+        #endif
+        return fsync(file) == 0
     }
 
     /// Removes the drafts of processes that died in the middle of a write.
