@@ -13,12 +13,29 @@ from deployed import Identity
 from pinledger import Server
 
 
-#: The files that take longest, the longest first. They begin first: a long one that began last would keep one process at work
-#: after the others have ended.
+#: The files that take longest, the longest first, as a whole run names them at its end. They begin first: a long one that began last
+#: would keep one process at work after the others have ended.
 LONGEST = (
-    "test_backup test_rotation test_hooks test_acme_clients test_firebase test_tls test_adoption test_webhooks test_rollout_plan test_reaction test_push "
-    "test_forged_clients test_sealing test_limits test_operator test_telemetry test_tls_limits test_exports test_kill9"
+    "test_installation test_package test_conformance_kit test_edge_state test_backup test_configuration test_witnesses test_tls test_roots "
+    "test_audit_requests test_edge_lies test_firebase test_rollout_plan test_webhooks test_attack_families test_starting test_hooks "
+    "test_client_library test_monitoring test_adoption test_tokens test_renewal_information test_exports test_rotation test_shared_specs "
+    "test_metrics test_recover test_acme_clients test_forged_clients test_changes"
 ).split()
+
+
+SECONDS: dict[str, float] = {}
+
+
+def pytest_runtest_logreport(report):
+    file = report.nodeid.partition("::")[0].rpartition("/")[2].removesuffix(".py")
+    SECONDS[file] = SECONDS.get(file, 0) + report.duration
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Names the files that take longest: what LONGEST is to be."""
+    if len(SECONDS) > 20:
+        slowest = sorted(SECONDS.items(), key=lambda item: -item[1])[:30]
+        terminalreporter.write_line("slowest files: " + " ".join(f"{file} {seconds:.0f}" for file, seconds in slowest))
 
 
 def pytest_collection_modifyitems(items):
