@@ -56,7 +56,8 @@
             }
             let host = space.host
             guard let trust = space.serverTrust else { return completionHandler(.cancelAuthenticationChallenge, nil) }
-            // One at a time uses it: this method hands it over, and so does the task.
+            // nonisolated(unsafe), invariant: one at a time uses it. This method hands it to the task, and the task to the queue; neither looks at
+            // it afterwards.
             nonisolated(unsafe) let handed = trust
             // Ends by itself: the look at the store has its time, and so has the system's validation.
             Task {
