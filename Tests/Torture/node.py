@@ -9,7 +9,6 @@ from pathlib import Path
 from ledger import Ledger
 from pinledger import API, BINARY, Process, free_port
 
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -26,16 +25,28 @@ def peak(process: int) -> int:
     raise ValueError("no VmHWM")
 
 
-def cpu_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
+def runnable_share(process: int, seconds: float) -> float:
+    """How much of the time, from now on for so long, a process's threads run or wait for a core, added up.
 
-
-def cpu_share(process: int, seconds: float) -> float:
-    """How much of one core a process takes, from now on for so long."""
-    before, started = cpu_seconds(process), time.monotonic()
+    One that never sleeps counts as 1, however little a busy machine lets it run (Linux, scheduler/sched-stats.rst).
+    """
+    before, started = _runnable_seconds(process), time.monotonic()
     time.sleep(seconds)
-    return (cpu_seconds(process) - before) / (time.monotonic() - started)
+    after, elapsed = _runnable_seconds(process), time.monotonic() - started
+    return sum(after[thread] - before.get(thread, 0) for thread in after) / elapsed
+
+
+def _runnable_seconds(process: int) -> dict[str, float]:
+    seconds = {}
+    for thread in Path(f"/proc/{process}/task").iterdir():
+        try:
+            runs, waits, _ = (thread / "schedstat").read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It has ended.
+        seconds[thread.name] = (int(runs) + int(waits)) / 1e9
+    if not seconds:
+        raise RuntimeError(f"no schedstat of process {process}: the kernel has none, or the process has ended")
+    return seconds
 
 
 class Node(Process):
