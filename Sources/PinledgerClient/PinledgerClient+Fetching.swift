@@ -36,7 +36,6 @@ extension PinledgerClient {
     }
 
     private func fetch() async throws -> Refresh {
-        let began = ContinuousClock.now
         _ = await self.load()
         do {
             // A cache on the way may not have yet what a stream has announced.
@@ -46,7 +45,7 @@ extension PinledgerClient {
             self.slowFailures = 0
             return refresh
         } catch {
-            if began.duration(to: .now) >= Self.slowTime {
+            if let began = self.flight?.began, began.duration(to: .now) >= Self.slowTime {
                 self.slowFailures += 1
                 self.lastTry = .now
             }

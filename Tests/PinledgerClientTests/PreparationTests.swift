@@ -8,7 +8,7 @@ import Testing
 final class SlowService: DocumentTransport {
     private let document = Mutex<[UInt8]?>(nil)
 
-    func answer(_ document: [UInt8]) { self.document.withLock { $0 = document } }
+    func answer(_ document: [UInt8]?) { self.document.withLock { $0 = document } }
 
     func get(_ request: TransportRequest) async throws -> DocumentResponse {
         while true {
@@ -116,6 +116,25 @@ struct PreparationTests {
         // It is under way, and does not end: who waited for it would wait until the test is over.
         for _ in 0..<100 { await client.prepare(for: "api.example.com", atMost: .seconds(60)) }
         service.answer(try self.signed(7))
+    }
+
+    @Test("A fetch that takes long and fails counts as slow, until one succeeds")
+    func slowFailure() async throws {
+        let service = SlowService()
+        let client = try await self.client(service, timeout: .seconds(600))
+        for failures in 1...2 {
+            let refresh = Task { try await client.refresh() }
+            while await client.flight == nil { await Task.yield() }
+            await client.pretend(flightBegan: .seconds(4))
+            service.answer([])
+            await #expect(throws: RefreshFailure.self) { try await refresh.value }
+            #expect(await client.slowFailures == failures)
+            #expect(await !client.mayFetchAgain())
+            service.answer(nil)
+        }
+        service.answer(try self.signed(7))
+        _ = try await client.refresh()
+        #expect(await client.slowFailures == 0)
     }
 
     @Test("After fetches that took long and failed, connections ask for the next ones less and less often")

@@ -67,9 +67,13 @@ struct FetchURLCommand: AsyncParsableCommand {
             let client = PinledgerClient(
                 try self.configuration(), store: self.documentStore, transport: HTTPClientTransport(http))
             let reporter = try self.reporter(of: client, http)
-            try Self.check(await client.load(), client)
+            let loaded = await client.load()
+            try Self.check(loaded, client)
             do { _ = try await client.refresh() } catch { try self.goOn(without: error, client) }
-            if let failure = await client.storeFailure { Console.error("The document is not stored: \(failure)") }
+            // What keeps a store from being read mostly keeps it from being written too.
+            if let failure = await client.storeFailure, failure != loaded.store {
+                Console.error("The document is not stored: \(failure)")
+            }
             let policies = client.policyUpdates()
             try await self.sendAndReport(url, host, client, reporter)
             if self.follow { try await self.goOn(url, host, client, reporter, policies, http) }
