@@ -30,6 +30,9 @@ public struct ClientConfiguration: Sendable {
     public var refreshInterval = Duration.seconds(3600)
     /// How long one service may take to answer, its whole document included.
     public var fetchTimeout = Duration.seconds(15)
+    /// How long a connection waits for the store, and how long for a fetch that is due before it, where ``PinledgerClient/prepare(for:atMost:)`` is
+    /// not told otherwise. After that it goes on by what holds.
+    public var connectionWait = Duration.seconds(3)
 
     public init(
         app: AppID, issuer: String, anchors: TrustAnchors, services: [ServiceAddress], withoutDocument: EndPolicy

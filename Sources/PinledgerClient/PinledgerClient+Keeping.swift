@@ -18,8 +18,8 @@ extension PinledgerClient {
     /// How long the store may take: what is slower is a failure.
     private static let readLimit = Duration.seconds(30)
     private static let writeLimit = Duration.seconds(5)
-    /// How long a connection waits for the store, and the time after which another one tries again.
-    private static let (connectionLimit, lookPause) = (Duration.seconds(3), Duration.seconds(10))
+    /// The time after which another connection waits for a store that could not be read, or took too long.
+    private static let lookPause = Duration.seconds(10)
     /// How long a fetch waits for a read that took too long before.
     private static let slowReadLimit = Duration.milliseconds(100)
 
@@ -54,7 +54,7 @@ extension PinledgerClient {
     /// read, as a Keychain before the first unlock, is tried again every 10 seconds.
     package nonisolated func ready() async {
         guard self.current.withLock({ !$0.isLoaded && $0.looksAgain <= .now }) else { return }
-        do { _ = try await self.look().result(atMost: Self.connectionLimit) } catch is TimedOut {
+        do { _ = try await self.look().result(atMost: self.connectionWait) } catch is TimedOut {
             // Further connections do not wait as well.
             self.current.withLock { $0.looksAgain = .now + Self.lookPause }
         } catch {

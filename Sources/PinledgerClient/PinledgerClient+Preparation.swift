@@ -10,8 +10,11 @@ extension PinledgerClient {
     /// Such a fetch begins at most every 10 seconds, and less and less often while fetches fail that took long, down to one a minute. It is waited for at
     /// most for `limit`, or until the task is cancelled: after that the connection goes on by the present policy, and the fetch beside it.
     /// Connections that come later than that do not wait for it.
-    public func prepare(for host: String, atMost limit: Duration = .seconds(3)) async {
+    ///
+    /// - Parameter limit: Nil for ``ClientConfiguration/connectionWait``.
+    public func prepare(for host: String, atMost limit: Duration? = nil) async {
         guard self.isFetchDue(for: host) else { return }
+        let limit = limit ?? self.connectionWait
         // Ends by itself within the services' times, and goes on where the connection does not wait for it any longer.
         let task = Task { await self.fetchIfDue(for: host, limit) }
         _ = try? await task.result(atMost: limit)

@@ -12,6 +12,7 @@ public actor PinledgerClient {
     nonisolated let configuration: ClientConfiguration
     /// The services of its configuration.
     public nonisolated var services: [ServiceAddress] { self.configuration.services }
+    package nonisolated var connectionWait: Duration { self.configuration.connectionWait }
     var verifier: DocumentVerifier
     let store: any ClientStore
     let transport: any DocumentTransport

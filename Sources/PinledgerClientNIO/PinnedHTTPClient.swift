@@ -75,7 +75,7 @@ public struct PinnedHTTPClient: Sendable {
             throw Failure.broken("the header field \(header.name) is the client's own")
         }
         let began = ContinuousClock.now
-        await self.tls.prepare(for: host, atMost: min(.seconds(3), timeout))
+        await self.tls.prepare(for: host, within: timeout)
         let rest = timeout - began.duration(to: .now)
         guard rest > .zero else { throw Failure.timedOut }
         let loop = self.group.next()

@@ -121,7 +121,11 @@ public struct PinnedTLS: Sendable {
     }
 
     /// Fetches a document where that is due before a connection: see ``PinledgerClient/PinledgerClient/prepare(for:atMost:)``.
-    func prepare(for host: String, atMost limit: Duration) async { await self.client.prepare(for: host, atMost: limit) }
+    ///
+    /// - Parameter timeout: How long the whole request may take.
+    func prepare(for host: String, within timeout: Duration) async {
+        await self.client.prepare(for: host, atMost: min(self.client.connectionWait, timeout))
+    }
 
     private static func context(offering applicationProtocols: [String]) throws -> NIOSSLContext {
         var configuration = TLSConfiguration.makeClientConfiguration()

@@ -3,6 +3,7 @@
 It is made of the tests' own build: a release build has its own time.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -39,7 +40,17 @@ def build(program, out: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory) -> Path:
-    return build(BINARY, tmp_path_factory.mktemp("package"))
+    """Built once for all processes of a run: a debug build takes ten seconds of a core for each file of completions."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "built-package"
+    shared.mkdir(exist_ok=True)
+    with open(shared / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if found := next(shared.glob("*.deb"), None):
+            return found
+        built = build(BINARY, tmp_path_factory.mktemp("package"))
+        # In one step: another process may not take half of one for the package.
+        return built.rename(shared / built.name)
 
 
 @pytest.fixture(scope="module")

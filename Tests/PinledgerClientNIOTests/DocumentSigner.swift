@@ -42,11 +42,14 @@ struct DocumentSigner {
 
     func configuration() throws -> ClientConfiguration {
         let keys: JSON = ["keys": [["kty": "OKP", "crv": "Ed25519", "x": .string(self.x), "kid": .string(self.keyID)]]]
-        return ClientConfiguration(
+        var configuration = ClientConfiguration(
             app: try AppID("com.example.shop"), issuer: "pins.example.com",
             anchors: try TrustAnchors(jwks: keys.canonicalBytes),
             services: [try ServiceAddress("https://pins.example.com")],
             withoutDocument: .platformTrust)
+        // A machine that is busy with other tests is no reason to go on without a document.
+        configuration.connectionWait = .seconds(60)
+        return configuration
     }
 
     /// A client that holds a document which ships with the app.
