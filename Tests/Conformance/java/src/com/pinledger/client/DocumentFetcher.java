@@ -3,7 +3,9 @@ package com.pinledger.client;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
-import java.util.Random;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
@@ -17,11 +19,17 @@ import okhttp3.Response;
  * roots that come next.
  */
 public final class DocumentFetcher {
+    /** Keeps what is held from one start of the app to the next. */
+    public interface Store {
+        void keep(ClientState state) throws IOException;
+    }
+
     private static final long NANOSECONDS = 1_000_000_000L;
     private static final long PAUSE_SECONDS = 10;
     private static final long CALL_SECONDS = 15;
-    /** An install fetches every hour, so it asks for the next root about once a day. */
-    private static final int FETCHES_PER_WALK = 24;
+    private static final long FETCH_SECONDS = 3_600;
+    /** Less than what lies between two regular fetches, so that each of those asks for the next root. */
+    private static final long WALK_MILLISECONDS = 1_800_000;
 
     private final OkHttpClient client;
     private final HttpUrl url;
@@ -29,8 +37,10 @@ public final class DocumentFetcher {
     private final PinPolicy policy;
     /** Null where the app ships a JWK Set. */
     private final RootFetcher rootFetcher;
-    private final Consumer<ClientState> store;
-    private final Random chance;
+    private final Store store;
+    private final Consumer<Exception> failures;
+    /** How long it goes without asking for the next root while nothing calls for it. */
+    long walkPause = WALK_MILLISECONDS;
 
     private final ReentrantLock fetching = new ReentrantLock();
     private String entityTag;
@@ -40,14 +50,22 @@ public final class DocumentFetcher {
      */
     private RootChain reached;
     private volatile long lastAttempt = System.nanoTime() - PAUSE_SECONDS * NANOSECONDS;
+    /** By the clock, in milliseconds: {@code nanoTime} stands still while an Android device sleeps. */
+    private long lastWalk;
+    private ClientState stored;
 
     /**
      * Creates a fetcher for an app that ships a JWK Set.
      *
      * @param client A client that is not pinned: a wrong pin must not keep the document away that corrects it.
+     * @param store Keeps what is held in the app's store, each time that it has changed; fetches wait for it.
+     * @param failures Told of each failed fetch that the app has not asked for itself, of each answer without a document, and of a
+     *     store that fails: an app that no document reaches learns it nowhere else.
      */
-    public DocumentFetcher(OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy) {
-        this(client, url, verifier, policy, null, state -> { }, null);
+    public DocumentFetcher(
+            OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy, Store store,
+            Consumer<Exception> failures) {
+        this(client, url, verifier, policy, null, store, failures);
     }
 
     /**
@@ -57,16 +75,12 @@ public final class DocumentFetcher {
      * @param verifier Says for which app and from which issuer; the keys are those of the newest root.
      * @param rootsUrl Where the roots of a service are, without a version: {@code …/client/v1/roots}.
      * @param store Keeps what is held in the app's store, each time that it has changed; fetches wait for it.
+     * @param failures Told of each failed fetch that the app has not asked for itself, of each answer without a document, and of a
+     *     store that fails: an app that no document reaches learns it nowhere else.
      */
     public DocumentFetcher(
             OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy, HttpUrl rootsUrl,
-            Consumer<ClientState> store) {
-        this(client, url, verifier, policy, rootsUrl, store, new Random());
-    }
-
-    DocumentFetcher(
-            OkHttpClient client, HttpUrl url, DocumentVerifier verifier, PinPolicy policy, HttpUrl rootsUrl,
-            Consumer<ClientState> store, Random chance) {
+            Store store, Consumer<Exception> failures) {
         // A service that drips its answer must not hold the app up, and documents come from their own address.
         this.client = client.newBuilder().callTimeout(CALL_SECONDS, TimeUnit.SECONDS).followRedirects(false).build();
         this.url = url;
@@ -74,8 +88,9 @@ public final class DocumentFetcher {
         this.policy = policy;
         this.rootFetcher = rootsUrl == null ? null : new RootFetcher(this.client, rootsUrl);
         this.store = store;
-        this.chance = chance;
-        this.reached = policy.state().roots();
+        this.failures = failures;
+        this.stored = policy.state();
+        this.reached = stored.roots();
         if ((rootsUrl == null) != (reached == null)) {
             throw new IllegalArgumentException("an app ships a root of trust to both its policy and its fetcher, or to neither");
         }
@@ -102,14 +117,44 @@ public final class DocumentFetcher {
             // The pause counts from the end: calls that waited for a slow attempt must not make another one each.
             lastAttempt = System.nanoTime();
             try {
-                // Also after a failure: a newer root may hold by then. In here, so that no older state is stored last.
-                ClientState after = policy.state();
-                if (after != before) {
-                    store.accept(after);
-                }
+                keep();
             } finally {
                 fetching.unlock();
             }
+        }
+    }
+
+    /** Stores what is held, also after a failed fetch: a newer root may hold by then. The caller has the lock: no older state is last. */
+    private void keep() {
+        ClientState held = policy.state();
+        if (held == stored) {
+            return;
+        }
+        try {
+            store.keep(held);
+            stored = held;
+        } catch (IOException | RuntimeException failure) {
+            // The next fetch tries again. What is held in memory holds.
+            failures.accept(failure);
+        }
+    }
+
+    /**
+     * Fetches at once, and then every hour, a tenth more or less, so that installs do not all ask at once. A failure is told, and ends
+     * nothing. To be cancelled, or ended with the executor.
+     *
+     * <p>On Android, call {@link #fetch} from a periodic worker as well, for the time when the app does not run.
+     */
+    public ScheduledFuture<?> fetchRegularly(ScheduledExecutorService executor) {
+        long seconds = ThreadLocalRandom.current().nextLong(FETCH_SECONDS * 9 / 10, FETCH_SECONDS * 11 / 10);
+        return executor.scheduleWithFixedDelay(this::fetchAndTell, 0, seconds, TimeUnit.SECONDS);
+    }
+
+    private void fetchAndTell() {
+        try {
+            fetch();
+        } catch (IOException | VerificationFailure | RuntimeException failure) {
+            failures.accept(failure);
         }
     }
 
@@ -139,7 +184,9 @@ public final class DocumentFetcher {
             walked = true;
             fetchDocument();
         }
-        if (!walked && chance.nextInt(FETCHES_PER_WALK) == 0 && walk() && policy.state().roots() != reached) {
+        // Otherwise nothing tells that a key was revoked whose documents are still accepted.
+        boolean isDue = Math.abs(System.currentTimeMillis() - lastWalk) >= walkPause;
+        if (!walked && isDue && walk() && policy.state().roots() != reached) {
             fetchDocument();
         }
     }
@@ -151,6 +198,7 @@ public final class DocumentFetcher {
      * @return Whether there is one.
      */
     private boolean walk() {
+        lastWalk = System.currentTimeMillis();
         RootChain before = reached;
         reached = rootFetcher.walk(before);
         if (reached == before) {
@@ -174,7 +222,11 @@ public final class DocumentFetcher {
             request.header("If-None-Match", entityTag);
         }
         try (Response response = client.newCall(request.build()).execute()) {
+            if (response.code() == 304 && held != null) {
+                return;
+            }
             if (response.code() != 200 || response.body() == null) {
+                failures.accept(new IOException(url + " answers " + response.code() + ", and no document"));
                 return;
             }
             byte[] token = read(response.body().byteStream(), DocumentVerifier.SIZE_LIMIT);
@@ -208,6 +260,7 @@ public final class DocumentFetcher {
             fetch();
         } catch (IOException | VerificationFailure failure) {
             // The connection that waits is judged by the document that is held.
+            failures.accept(failure);
         } finally {
             fetching.unlock();
         }

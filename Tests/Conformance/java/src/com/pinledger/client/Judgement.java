@@ -39,6 +39,11 @@ public final class Judgement {
         return document;
     }
 
+    /** The pins of the validated chain, as {@code sha256/…}; null if there is no document yet. */
+    public List<String> chain() {
+        return chain;
+    }
+
     /** Whether the connection may be added to a {@link ReportLog}: the document that decided asks for reports. */
     public boolean isReported() {
         return document != null && document.payload().reportsOutcomes();

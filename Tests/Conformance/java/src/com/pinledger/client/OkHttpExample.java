@@ -70,11 +70,13 @@ public final class OkHttpExample {
         RootChain roots = isRoot(shipped) ? RootChain.of(shipped) : null;
         TrustAnchors anchors = roots == null ? TrustAnchors.parse(shipped) : TrustAnchors.ofRoot(roots.newest());
         DocumentVerifier verifier = DocumentVerifier.forDocuments(anchors, arguments[2], arguments[3]);
-        PinPolicy policy = new PinPolicy(new Device.Builder().installId(arguments[4]).build(), BuiltinPins.NONE, roots);
+        PinPolicy policy = new PinPolicy(new Device.Builder().installId(arguments[4]).build(), BuiltinPins.NONE,
+                PinPolicy.WithoutDocument.BLOCK, roots);
         HttpUrl url = HttpUrl.get(arguments[0]);
         DocumentFetcher fetcher = roots == null
-                ? new DocumentFetcher(unpinned, url, verifier, policy)
-                : new DocumentFetcher(unpinned, url, verifier, policy, url.resolve("../../roots"), state -> { });
+                ? new DocumentFetcher(unpinned, url, verifier, policy, state -> { }, OkHttpExample::print)
+                : new DocumentFetcher(unpinned, url, verifier, policy, url.resolve("../../roots"), state -> { },
+                        OkHttpExample::print);
         fetcher.fetch();
         if (policy.document() == null) {
             throw new IOException("the server has no document");
@@ -95,6 +97,10 @@ public final class OkHttpExample {
     /** Whether the bytes begin as each root of trust does, in its one spelling. */
     private static boolean isRoot(byte[] bytes) {
         return new String(bytes, StandardCharsets.ISO_8859_1).startsWith("{\"signatures\":");
+    }
+
+    private static void print(Exception failure) {
+        System.out.println("no document: " + failure);
     }
 
     private static void print(Judgement judgement) {

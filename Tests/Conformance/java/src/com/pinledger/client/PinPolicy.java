@@ -10,13 +10,22 @@ import java.util.function.Supplier;
  * <p>Clients ask it for each connection and each request, so a new document or a kill switch holds from the next request on.
  */
 public final class PinPolicy {
+    /** What becomes of connections while there is no document, and no pin is built into the app. */
+    public enum WithoutDocument {
+        /** They go on, unpinned. */
+        PLATFORM_TRUST,
+        /** They are refused. */
+        BLOCK
+    }
+
     private final BuiltinPins builtinPins;
+    private final WithoutDocument withoutDocument;
     private volatile Device device;
     /** All in one reference: no connection is judged by parts of two documents. */
     private volatile ClientState state;
 
-    public PinPolicy(Device device, BuiltinPins builtinPins) {
-        this(device, builtinPins, null);
+    public PinPolicy(Device device, BuiltinPins builtinPins, WithoutDocument withoutDocument) {
+        this(device, builtinPins, withoutDocument, null);
     }
 
     /**
@@ -24,9 +33,10 @@ public final class PinPolicy {
      *
      * @param roots The root that ships with the app, and those after it that the client has kept.
      */
-    public PinPolicy(Device device, BuiltinPins builtinPins, RootChain roots) {
+    public PinPolicy(Device device, BuiltinPins builtinPins, WithoutDocument withoutDocument, RootChain roots) {
         this.device = device;
         this.builtinPins = builtinPins;
+        this.withoutDocument = withoutDocument;
         this.state = new ClientState(roots, null);
     }
 
@@ -108,7 +118,9 @@ public final class PinPolicy {
         long now = now();
         if (current.document() == null) {
             // Without any document there is only what ships with the app.
-            return new Judgement(host, now, null, null, builtinPins.verdict(host, chain.get()), null);
+            Verdict verdict = builtinPins.verdict(host, chain.get());
+            boolean blocks = verdict == Verdict.UNPINNED && withoutDocument == WithoutDocument.BLOCK;
+            return new Judgement(host, now, null, null, blocks ? Verdict.REFUSED_WITHOUT_DOCUMENT : verdict, null);
         }
         Decision decision = current.evaluator().decide(host, device, now);
         boolean chainMatters = decision.outcome() != Decision.Outcome.OFF || decision.reason().equals("pins_expired");

@@ -114,7 +114,7 @@ public final class PinledgerOkHttp {
         }
         Judgement judgement = policy.judge(host, () -> validatedPins(presented(session), host));
         CallState call = calls.get();
-        boolean refused = judgement.verdict() == Verdict.REFUSED;
+        boolean refused = judgement.verdict().isRefusal();
         if (refused) {
             fetchBeforeRetry = true;
             if (call != null) {
@@ -156,7 +156,7 @@ public final class PinledgerOkHttp {
         if (isNews) {
             observer.accept(judgement);
         }
-        if (judgement.verdict() == Verdict.REFUSED) {
+        if (judgement.verdict().isRefusal()) {
             fetchBeforeRetry = true;
             // OkHttp would keep an HTTP/2 connection in the pool.
             connection.socket().close();

@@ -12,6 +12,8 @@ public enum Verdict {
     UNPINNED("unpinned"),
     /** The pins have ended, and the app blocks the host then. */
     REFUSED_EXPIRED("refused_expired"),
+    /** There is neither a document nor a pin built in, and the app blocks hosts then. */
+    REFUSED_WITHOUT_DOCUMENT("refused_without_document"),
     /** The platform refused the chain, so that there is none to compare. */
     INVALID_CHAIN("invalid_chain");
 
@@ -19,6 +21,11 @@ public enum Verdict {
 
     Verdict(String code) {
         this.code = code;
+    }
+
+    /** Whether the connection has to end. */
+    public boolean isRefusal() {
+        return this == REFUSED || this == REFUSED_EXPIRED || this == REFUSED_WITHOUT_DOCUMENT || this == INVALID_CHAIN;
     }
 
     public String code() {

@@ -22,7 +22,12 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executors;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManager;
@@ -46,7 +51,8 @@ public final class OkHttpSelfTest {
     private final TestSigner signer = new TestSigner();
     private final DocumentVerifier verifier =
             DocumentVerifier.forDocuments(signer.anchors(), "com.example.shop", "pinledger");
-    private final PinPolicy pins = new PinPolicy(new Device.Builder().installId("3q2-7w").build(), BuiltinPins.NONE);
+    private final PinPolicy pins = new PinPolicy(new Device.Builder().installId("3q2-7w").build(),
+            BuiltinPins.NONE, PinPolicy.WithoutDocument.PLATFORM_TRUST);
     private final List<Judgement> judgements = Collections.synchronizedList(new ArrayList<>());
     private final OkHttpClient unpinned;
     private final OkHttpClient client;
@@ -204,9 +210,12 @@ public final class OkHttpSelfTest {
             exchange.close();
         });
         origin.start();
-        PinPolicy policy = new PinPolicy(new Device.Builder().build(), BuiltinPins.NONE);
+        PinPolicy policy = new PinPolicy(new Device.Builder().build(), BuiltinPins.NONE,
+                PinPolicy.WithoutDocument.PLATFORM_TRUST);
         HttpUrl address = HttpUrl.get("http://127.0.0.1:" + origin.getAddress().getPort() + "/");
-        DocumentFetcher fetcher = new DocumentFetcher(unpinned, address, verifier, policy);
+        List<ClientState> stored = new ArrayList<>();
+        BlockingQueue<Exception> failures = new LinkedBlockingQueue<>();
+        DocumentFetcher fetcher = new DocumentFetcher(unpinned, address, verifier, policy, stored::add, failures::add);
         served[0] = signer.sign(payload(5, now()));
         check("fetched", String.valueOf(fetcher.fetch()), "true");
         check("current", String.valueOf(fetcher.fetch()), "false");
@@ -218,7 +227,62 @@ public final class OkHttpSelfTest {
         boolean sameTag = tags.get(2).equals(tags.get(1)) && tags.get(3).equals(tags.get(1));
         check("tags", String.valueOf(tags.get(0).equals("null") && sameTag), "true");
         check("held", String.valueOf(policy.document().payload().version()), "5");
+        check("stored", stored.size() + " " + stored.get(0).document().payload().version(), "1 5");
+        check("told by fetch itself", String.valueOf(failures), "[]");
+        ScheduledExecutorService executor = Executors.newSingleThreadScheduledExecutor();
+        ScheduledFuture<?> fetches = fetcher.fetchRegularly(executor);
+        boolean isTold = failures.poll(60, TimeUnit.SECONDS) instanceof VerificationFailure;
+        check("told where no one has asked", String.valueOf(isTold), "true");
+        // It goes on: a failure has not ended it.
+        check("goes on", String.valueOf(fetches.isDone()), "false");
+        executor.shutdown();
+        check("ended", String.valueOf(executor.awaitTermination(60, TimeUnit.SECONDS)), "true");
+        failingStore(address, served);
         origin.stop(0);
+        withoutDocument(address);
+    }
+
+    /** A store that fails is told, costs no document, and is tried again. */
+    private void failingStore(HttpUrl address, byte[][] served) throws Exception {
+        PinPolicy policy = new PinPolicy(new Device.Builder().build(), BuiltinPins.NONE,
+                PinPolicy.WithoutDocument.PLATFORM_TRUST);
+        List<String> told = new ArrayList<>();
+        int[] writes = {0};
+        DocumentFetcher fetcher = new DocumentFetcher(unpinned, address, verifier, policy, state -> {
+            writes[0]++;
+            if (writes[0] == 1) {
+                throw new IOException("full");
+            }
+        }, failure -> told.add(failure.getMessage()));
+        served[0] = signer.sign(payload(9, now()));
+        check("held without a store", fetcher.fetch() + " " + policy.document().payload().version(), "true 9");
+        fetcher.fetch();
+        fetcher.fetch();
+        check("stored later", told + " " + writes[0], "[full] 2");
+        served[0] = new byte[DocumentVerifier.SIZE_LIMIT + 100_000];
+    }
+
+    /** An app chooses what becomes of connections while no document reaches it, and learns that none does. */
+    private void withoutDocument(HttpUrl address) throws Exception {
+        try (TestServer server = new TestServer("python3", directory + "/tls_server.py", file("attack-chain.pem"),
+                file("server.key"))) {
+            for (PinPolicy.WithoutDocument choice : PinPolicy.WithoutDocument.values()) {
+                PinPolicy policy = new PinPolicy(new Device.Builder().build(), BuiltinPins.NONE, choice);
+                List<Exception> failures = new ArrayList<>();
+                DocumentFetcher fetcher =
+                        new DocumentFetcher(unpinned, address, verifier, policy, state -> { }, failures::add);
+                OkHttpClient pinned =
+                        PinledgerOkHttp.pinned(unpinned, policy, new PkixChainValidator(trust), fetcher, judgement -> { });
+                String result;
+                try (Response response = pinned.newCall(new Request.Builder().url(url(server)).build()).execute()) {
+                    result = String.valueOf(response.code());
+                } catch (PinRefusedException refused) {
+                    result = refused.judgement().verdict().code();
+                }
+                boolean blocks = choice == PinPolicy.WithoutDocument.BLOCK;
+                check("without a document, " + choice, result + " " + failures.size(), blocks ? "refused_without_document 1" : "200 1");
+            }
+        }
     }
 
     private void example() throws Exception {

@@ -12,7 +12,6 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.concurrent.ConcurrentHashMap;
 import okhttp3.HttpUrl;
 import okhttp3.OkHttpClient;
@@ -81,7 +80,7 @@ final class RootSelfTest {
         document = firstKey.sign(payload(1, now()));
         check("document", fetch(), "true, asked document");
         isTimeToWalk = true;
-        check("by chance", fetch(), "false, asked document 304 roots/2");
+        check("half an hour later", fetch(), "false, asked document 304 roots/2");
         roots.put("2", first.signed(2));
         check("next root", fetch(), "true, asked document 304 roots/2 roots/3");
         check("holds", held(), "root 2, document 1");
@@ -196,18 +195,11 @@ final class RootSelfTest {
     /** A client anew, with nothing but this root. */
     private void start(byte[] shipped) throws Exception {
         RootChain chain = RootChain.of(shipped);
-        policy = new PinPolicy(new Device.Builder().build(), BuiltinPins.NONE, chain);
+        policy = new PinPolicy(new Device.Builder().build(), BuiltinPins.NONE,
+                PinPolicy.WithoutDocument.PLATFORM_TRUST, chain);
         HttpUrl url = HttpUrl.get("http://127.0.0.1:" + server.getAddress().getPort() + "/");
-        Random chance = new Random() {
-            private static final long serialVersionUID = 1;
-
-            @Override
-            public int nextInt(int bound) {
-                return isTimeToWalk ? 0 : bound - 1;
-            }
-        };
         fetcher = new DocumentFetcher(new OkHttpClient(), url.resolve("document"), verifier(chain), policy,
-                url.resolve("roots"), stored::add, chance);
+                url.resolve("roots"), stored::add, failure -> { });
         roots.clear();
         stored.clear();
         document = new byte[0];
@@ -236,6 +228,7 @@ final class RootSelfTest {
     }
 
     private String failure() throws IOException {
+        fetcher.walkPause = isTimeToWalk ? 0 : Long.MAX_VALUE;
         try {
             return String.valueOf(fetcher.fetch());
         } catch (VerificationFailure failure) {
