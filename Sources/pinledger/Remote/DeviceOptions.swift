@@ -3,9 +3,10 @@ import PinWire
 
 /// The known attributes of a device, for commands that evaluate what it gets.
 struct DeviceOptions: ParsableArguments {
-    @Option(help: "Id of the device.") var deviceID: String?
-    @Option(help: "Id of the user.") var userID: String?
-    @Option(help: "Id of the installation.") var installID: String?
+    // Ids in base64url may begin with a hyphen.
+    @Option(parsing: .unconditional, help: "Id of the device.") var deviceID: String?
+    @Option(parsing: .unconditional, help: "Id of the user.") var userID: String?
+    @Option(parsing: .unconditional, help: "Id of the installation.") var installID: String?
     @Option(help: "Version of the app.") var appVersion: String?
     @Option(help: "Build number of the app.") var build: Int64?
     @Option(help: "Country of the device: two letters (ISO 3166-1).") var country: String?

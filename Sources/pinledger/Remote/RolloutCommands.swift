@@ -34,7 +34,11 @@ struct RolloutCommands: AsyncParsableCommand {
         )
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
-        @Option(help: "Percentage of devices that get the candidate.") var percent: Double
+        @Option(
+            help:
+                "Percentage of devices that get the candidate. At 100, without --seed, no rollout is set: devices without an id are in, too."
+        )
+        var percent: Double
         @Option(
             help: """
                 Id that a device's bucket is computed from. May be repeated, in order of preference. Default: \

@@ -22,7 +22,7 @@ enum SwitchLimits {
     private static func why(_ check: ClientCheck) -> String {
         check.profile.isServed
             ? "\(check.title) cannot express it: installs keep enforcing"
-            : "the pins of \(check.title) are built into the app: installs keep enforcing"
+            : "the pins of \(check.title) are built into the app: installs that have some keep enforcing"
     }
 
     private static func remedy(_ check: ClientCheck) -> String {
