@@ -20,11 +20,15 @@ public struct ClientConfiguration: Sendable {
     public var builtinDocument: [UInt8]?
     /// Pins that ship with the app.
     public var builtinPins: [BuiltinPins] = []
-    /// What becomes of a host whose document's pins have ended (`pins_valid_until`).
-    public var afterExpiry = EndPolicy.platformTrust
+    /// What becomes of a host whose document's pins have ended (`pins_valid_until`), as they do when no service was reached for long enough.
+    public var afterExpiry: EndPolicy
     /// Hosts to which ``afterExpiry`` does not apply: a name's own entry before the one of a wildcard, and that before the one of the
     /// document's pattern that covers the name.
     public var afterExpiryByHost: [HostPattern: EndPolicy] = [:]
+    /// Hosts that the app expects to be pinned: where a document holds that says nothing of one of them, the app is told
+    /// ``ClientFailure/uncoveredHosts(_:version:)``. Connections to a host that no document covers are unpinned and not reported, also where
+    /// ``withoutDocument`` and ``afterExpiry`` block.
+    public var expectedHosts: [HostPattern] = []
     /// How often ``PinledgerClient/run()`` fetches: this long after the last time, and up to a tenth earlier or later, so that installs
     /// do not all ask at once.
     public var refreshInterval = Duration.seconds(3600)
@@ -35,13 +39,15 @@ public struct ClientConfiguration: Sendable {
     public var connectionWait = Duration.seconds(3)
 
     public init(
-        app: AppID, issuer: String, anchors: TrustAnchors, services: [ServiceAddress], withoutDocument: EndPolicy
+        app: AppID, issuer: String, anchors: TrustAnchors, services: [ServiceAddress], withoutDocument: EndPolicy,
+        afterExpiry: EndPolicy
     ) {
         self.app = app
         self.issuer = issuer
         self.anchors = anchors
         self.services = services
         self.withoutDocument = withoutDocument
+        self.afterExpiry = afterExpiry
     }
 }
 

@@ -37,21 +37,26 @@ extension PinledgerClient {
 
     private func fetch() async throws -> Refresh {
         _ = await self.load()
-        do {
-            // A cache on the way may not have yet what a stream has announced.
-            let refresh = try await self.askAll(pastCaches: self.isBehind)
-            self.current.withLock { $0.hasRefused = false }
-            self.lastFailure = nil
-            self.slowFailures = 0
-            return refresh
-        } catch {
+        // A cache on the way may not have yet what a stream has announced.
+        let (refresh, troubles) = await self.askAll(pastCaches: self.isBehind)
+        self.lookForRootsIfDue(leavingOut: Self.unreachable(troubles))
+        guard let refresh else {
+            let failure = RefreshFailure(troubles: troubles)
             if let began = self.flight?.began, began.duration(to: .now) >= Self.slowTime {
                 self.slowFailures += 1
                 self.lastTry = .now
             }
-            self.note(error)
-            throw error
+            self.note(failure)
+            throw failure
         }
+        self.current.withLock { $0.hasRefused = false }
+        self.lastFailure = nil
+        self.slowFailures = 0
+        return refresh
+    }
+
+    private static func unreachable(_ troubles: [RefreshFailure.Trouble]) -> [ServiceAddress] {
+        troubles.compactMap { if case .unreachable = $0.cause { $0.service } else { nil } }
     }
 
     /// How long a fetch may take before its failure counts as one that holds connections up: others cost nothing.
@@ -63,16 +68,16 @@ extension PinledgerClient {
     }
 
     /// - Parameter pastCaches: Whether caches on the way are to ask the service.
-    private func askAll(pastCaches: Bool) async throws(RefreshFailure) -> Refresh {
+    private func askAll(pastCaches: Bool) async -> (refresh: Refresh?, troubles: [RefreshFailure.Trouble]) {
         var troubles: [RefreshFailure.Trouble] = []
         var hasLooked = false
         for service in self.configuration.services {
-            switch await self.ask(service, pastCaches, &hasLooked) {
-            case .found(let refresh): return refresh
+            switch await self.ask(service, pastCaches, &hasLooked, leavingOut: Self.unreachable(troubles)) {
+            case .found(let refresh): return (refresh, troubles)
             case .missed(let cause): troubles.append(.init(service: service, cause: cause))
             }
         }
-        throw RefreshFailure(troubles: troubles)
+        return (nil, troubles)
     }
 
     private enum Answer {
@@ -80,13 +85,17 @@ extension PinledgerClient {
         case missed(RefreshFailure.Cause)
     }
 
-    /// - Parameter hasLooked: Whether this fetch has looked for the next root already, at all services.
-    private func ask(_ service: ServiceAddress, _ pastCaches: Bool, _ hasLooked: inout Bool) async -> Answer {
+    /// - Parameters:
+    ///   - hasLooked: Whether this fetch has looked for the next root already, at all services.
+    ///   - dead: Services that this fetch could not reach.
+    private func ask(
+        _ service: ServiceAddress, _ pastCaches: Bool, _ hasLooked: inout Bool, leavingOut dead: [ServiceAddress]
+    ) async -> Answer {
         let answer = await self.askForDocument(service, pastCaches)
         let cause: RefreshFailure.Cause? = if case .missed(let cause) = answer { cause } else { nil }
-        guard !hasLooked, self.isRootDue(after: cause) else { return answer }
+        guard !hasLooked, self.needsRoot(after: cause) else { return answer }
         hasLooked = true
-        guard await self.lookForRoots(at: service) else { return answer }
+        guard await self.lookForRoots(beginningAt: service, leavingOut: dead) else { return answer }
         // What was refused may be trusted now, and what is held no more.
         let again = await self.askForDocument(service, pastCaches)
         await self.keep()

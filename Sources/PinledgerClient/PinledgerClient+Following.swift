@@ -120,7 +120,9 @@ extension PinledgerClient {
     /// Takes a document that a stream has brought. One that is refused may need the next root of trust.
     fileprivate func take(streamed document: UnverifiedDocument, from service: ServiceAddress) async throws {
         do throws(VerificationFailure) { _ = try await self.take(sent: document) } catch {
-            guard self.root != nil, self.mayFetchAgain(), await self.lookForRoots(at: service) else { throw error }
+            guard self.root != nil, self.mayFetchAgain(), await self.lookForRoots(beginningAt: service) else {
+                throw error
+            }
             _ = try await self.take(sent: document)
         }
     }

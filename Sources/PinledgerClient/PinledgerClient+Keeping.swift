@@ -13,6 +13,8 @@ extension PinledgerClient {
         public var stored: VerificationFailure?
         /// Why the store could not be read.
         public var store: String?
+        /// The version of the document that holds; nil for none.
+        public var version: Int64?
     }
 
     /// How long the store may take: what is slower is a failure.
@@ -70,6 +72,7 @@ extension PinledgerClient {
             self.takeRoots(stored?.roots ?? [])
             outcome.builtin = self.takeBuiltin()
             outcome.stored = stored?.document.flatMap { self.refusal(of: $0) }
+            if let stored, stored.document == nil, !stored.isWellFormed { outcome.stored = .malformedToken }
             self.isStoreRead = true
             self.storeFailure = nil
             if let held = self.policy.document, held.bytes == stored?.document {
@@ -87,10 +90,22 @@ extension PinledgerClient {
         if let held = self.policy.document, held.bytes == self.configuration.builtinDocument {
             self.storedVersion = held.version
         }
+        outcome.version = self.policy.document?.version
+        self.tellOfUncoveredHosts()
         if let failure = outcome.builtin, self.isMistake(failure) { self.onFailure(.builtinDocument(failure)) }
         if let failure = outcome.stored, !failure.comesWithTime { self.onFailure(.storedDocument(failure)) }
         if let failure = outcome.store { self.onFailure(.store(failure)) }
         return outcome
+    }
+
+    /// Tells of hosts that should be pinned, and that the document which holds says nothing of: once for each version.
+    func tellOfUncoveredHosts() {
+        guard let document = self.policy.document else { return }
+        let missing = self.policy.uncovered(self.configuration.expectedHosts, at: self.now)
+        let failure = ClientFailure.uncoveredHosts(missing, version: document.version)
+        guard !missing.isEmpty, failure != self.toldUncovered else { return }
+        self.toldUncovered = failure
+        self.onFailure(failure)
     }
 
     /// Whether what speaks against the document that ships with the app is a mistake of the build, and not what comes with time: a newer
@@ -107,10 +122,9 @@ extension PinledgerClient {
             let bytes = try await task.result(atMost: self.isReadSlow ? Self.slowReadLimit : Self.readLimit)
             self.reading = nil
             self.isReadSlow = false
-            return try bytes.map { bytes in
-                try StoreContent.require(.state, bytes)
-                return StoredState(bytes)
-            }
+            guard let bytes, !bytes.isEmpty else { return nil }
+            try StoreContent.require(.state, bytes)
+            return StoredState(bytes)
         } catch {
             self.isReadSlow = error is TimedOut
             if !self.isReadSlow { self.reading = nil }

@@ -3,19 +3,33 @@ public import PinWire
 // The root of trust, where an app ships one: taken over from the store, and replaced by its successors.
 
 extension PinledgerClient {
-    /// How many fetches there are for one look at the next root: with one an hour, a look each day. By chance, so that neither installs
-    /// look all at once, nor those never that run for a short time.
-    private static let fetchesPerLook = 24.0
-
     /// The root of trust that holds; nil where the app ships keys alone.
     public var root: RootOfTrust? { self.verifier.anchors.root }
 
-    /// Whether a service is to be asked for the next root after what became of the document.
-    func isRootDue(after cause: RefreshFailure.Cause?) -> Bool {
+    /// Whether a document may be had only with the next root, after what became of one.
+    func needsRoot(after cause: RefreshFailure.Cause?) -> Bool {
         guard let root else { return false }
         // A refusal may have its cause in a root that is out of date: a new key, or a version that the thief of an old one has signed.
         if case .refused = cause { return true }
-        return root.expiresAt <= self.now || self.random(0..<Self.fetchesPerLook) < 1
+        return root.expiresAt <= self.now
+    }
+
+    /// Looks for the next root where the last look was long enough ago: otherwise nothing tells that a key was revoked whose documents are
+    /// still taken. No fetch, and no connection that waits for one, waits for it.
+    ///
+    /// - Parameter dead: Services that could not be reached: each one costs its time.
+    func lookForRootsIfDue(leavingOut dead: [ServiceAddress]) {
+        let isDue = self.lastRootLook.map { $0.duration(to: .now) >= self.rootPause } ?? true
+        guard self.root != nil, self.rootLook == nil, isDue else { return }
+        guard let first = self.configuration.services.first(where: { !dead.contains($0) }) else { return }
+        self.rootLook = Task {
+            defer { self.rootLook = nil }
+            guard await self.lookForRoots(beginningAt: first, leavingOut: dead) else { return }
+            // A fetch that began before has asked by the root before.
+            _ = try? await self.flight?.task.result()
+            _ = try? await self.refresh()
+            await self.keep()
+        }
     }
 
     /// The most roots that are taken over in one go.
@@ -24,8 +38,9 @@ extension PinledgerClient {
     /// Looks for the next root, at one service first: a service that lies, or is behind, hides none that another one has.
     ///
     /// - Returns: Whether another root holds now.
-    func lookForRoots(at service: ServiceAddress) async -> Bool {
-        for service in [service] + self.configuration.services.filter({ $0 != service }) {
+    func lookForRoots(beginningAt service: ServiceAddress, leavingOut dead: [ServiceAddress] = []) async -> Bool {
+        self.lastRootLook = .now
+        for service in [service] + self.configuration.services.filter({ $0 != service && !dead.contains($0) }) {
             if await self.fetchRoots(from: service) { return true }
         }
         return false

@@ -63,6 +63,8 @@ public actor PinledgerClient {
     /// What speaks against the document that ships with the app, once it was looked at, and the root of trust by which it was.
     var builtin: (failure: VerificationFailure?, root: RootOfTrust?)?
     let writes = StoreWrites()
+    /// The failure that was last told of hosts without pins.
+    var toldUncovered: ClientFailure?
     /// The version of the document in the store; 0 for none.
     var storedVersion: Int64 = 0
 
@@ -70,20 +72,36 @@ public actor PinledgerClient {
 
     /// The roots of trust after the one that ships with the app.
     var laterRoots: [RootOfTrust] = []
+    /// The look for the next root that nothing has called for, beside the fetches. It ends by itself: each service has its time.
+    var rootLook: Task<Void, Never>?
+    /// When services were last asked for the next root.
+    var lastRootLook: ContinuousClock.Instant?
+    /// How long a process goes without asking for the next root while nothing calls for it: less than ``run()`` lets pass between two fetches.
+    var rootPause = Duration.seconds(1800)
     /// Why the last root that a service has sent was not taken; nil where it was, or there was none.
     public internal(set) var rootFailure: RootOfTrust.Failure?
 
     /// The document that ships with the app holds at once, if it may be used.
     ///
     /// - Parameters:
-    ///   - onFailure: Told what goes wrong beside the app's own calls, each time it does. It must not block.
+    ///   - onFailure: Told what goes wrong beside the app's own calls, each time it does: nothing else tells of a mistyped issuer. It must not
+    ///     block.
     ///   - clock: The time; for tests.
-    ///   - random: A number from a range; for tests.
     public init(
         _ configuration: ClientConfiguration, store: any ClientStore, transport: any DocumentTransport,
-        onFailure: @escaping @Sendable (ClientFailure) -> Void = { _ in },
-        clock: @escaping @Sendable () -> Timestamp = SystemClock.now,
-        random: @escaping @Sendable (Range<Double>) -> Double = { Double.random(in: $0) }
+        onFailure: @escaping @Sendable (ClientFailure) -> Void,
+        clock: @escaping @Sendable () -> Timestamp = SystemClock.now
+    ) {
+        self.init(
+            configuration, store: store, transport: transport, onFailure: onFailure, clock: clock,
+            random: { Double.random(in: $0) })
+    }
+
+    /// - Parameter random: A number from a range.
+    package init(
+        _ configuration: ClientConfiguration, store: any ClientStore, transport: any DocumentTransport,
+        onFailure: @escaping @Sendable (ClientFailure) -> Void, clock: @escaping @Sendable () -> Timestamp,
+        random: @escaping @Sendable (Range<Double>) -> Double
     ) {
         let verifier = DocumentVerifier(
             app: configuration.app, issuer: configuration.issuer, anchors: configuration.anchors)
@@ -134,6 +152,7 @@ public actor PinledgerClient {
     func take(sent document: UnverifiedDocument) async throws(VerificationFailure) -> Refresh {
         let refresh = try self.take(document, at: self.now)
         self.lastFailure = nil
+        if refresh != .unchanged { self.tellOfUncoveredHosts() }
         if refresh != .unchanged || self.storeFailure != nil { await self.keep() }
         return refresh
     }

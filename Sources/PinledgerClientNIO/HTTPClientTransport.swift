@@ -33,8 +33,14 @@ public struct HTTPClientTransport: DocumentTransport, ReportTransport, StreamTra
         configuration.decompression = .disabled
         // Streams are silent for 15 seconds; the caller's own times end everything else sooner.
         configuration.timeout = .init(connect: .seconds(5), read: .seconds(60))
+        // A service that refuses connections is left for the next one at once.
+        configuration.connectionPool.retryConnectionEstablishment = false
         return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
+
+    /// Shuts down the AsyncHTTPClient that it was given, which has to happen before the last reference to it is gone: otherwise that ends the
+    /// program. Leave it to the owner of a client that others use too.
+    public func shutdown() async throws { try await self.client.shutdown() }
 
     public func get(_ request: TransportRequest) async throws -> DocumentResponse {
         try await self.exchange(Self.request(request), request.limit, request.timeout)

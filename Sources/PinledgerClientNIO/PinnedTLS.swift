@@ -204,6 +204,12 @@ public struct PinnedTLS: Sendable {
     }
 
     private func judge(_ presented: [NIOSSLCertificate], of host: String, isAddress: Bool) async -> ConnectionEvent {
+        guard PinPolicy.canBeHost(host) else {
+            // No certificate is for it: the chain's failure would hide the app's mistake.
+            return ConnectionEvent(
+                host: host, outcome: .judged(ConnectionVerdict(.refusedHost, nil)), policy: self.client.policy,
+                chain: [])
+        }
         let validation = await self.validated(presented, for: host, isAddress)
         await self.client.ready()
         let policy = self.client.policy

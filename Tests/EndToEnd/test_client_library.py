@@ -87,9 +87,24 @@ def world(node, tmp_path, request):  # noqa: F811
 
 
 def test_a_pinned_server_answers_and_a_swapped_certificate_is_refused(world):
-    assert f"{HOST}: matched (candidate_none), by sha256/" in world.fetch()
+    assert f"{HOST}: matched (candidate_none, baseline), by sha256/" in world.fetch()
     world.server.serve(Issued(world.home, "swapped", world.authority))
     assert "no certificate of api.example.com has one of the pins" in world.fetch(status=10)
+
+
+def test_a_host_that_the_document_does_not_name_is_unpinned_and_refused_where_the_command_is_strict(world):
+    world.server.serve(Issued(world.home, "other", world.authority, "other.example.com"))
+
+    def fetch(*more: str) -> subprocess.CompletedProcess:
+        # Ids in base64url may begin with a hyphen.
+        arguments = world.arguments("--install-id", "-bcDEF", *more)
+        arguments[2] = arguments[2].replace(HOST, "other.example.com")
+        return subprocess.run(arguments, env=os.environ | {"NO_COLOR": "1"}, capture_output=True, text=True, timeout=60)
+
+    done = fetch()
+    assert done.returncode == 0 and "other.example.com: unpinned (host_unknown)" in done.stderr, done.stderr
+    done = fetch("--strict")
+    assert done.returncode == 10 and "says nothing of other.example.com" in done.stderr, done.stderr
 
 
 def test_a_proxy_that_the_platform_trusts_is_refused_by_the_pins(world):

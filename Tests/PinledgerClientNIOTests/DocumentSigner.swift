@@ -46,7 +46,7 @@ struct DocumentSigner {
             app: try AppID("com.example.shop"), issuer: "pins.example.com",
             anchors: try TrustAnchors(jwks: keys.canonicalBytes),
             services: [try ServiceAddress("https://pins.example.com")],
-            withoutDocument: .platformTrust)
+            withoutDocument: .platformTrust, afterExpiry: .platformTrust)
         // A machine that is busy with other tests is no reason to go on without a document.
         configuration.connectionWait = .seconds(60)
         return configuration

@@ -1,4 +1,3 @@
-import AsyncHTTPClient
 import PinWire
 import PinledgerClient
 import PinledgerClientNIO
@@ -10,14 +9,14 @@ func libraryExample(keysThatShipWithTheApp: [UInt8], reportKey: ReportKey) async
         app: try AppID("com.example.shop"), issuer: "pinledger",
         anchors: try TrustAnchors(jwks: keysThatShipWithTheApp),
         services: try [ServiceAddress("https://pins.example.com"), ServiceAddress("https://pins.example.net")],
-        withoutDocument: .block)
+        withoutDocument: .block, afterExpiry: .block)
+    configuration.expectedHosts = [try HostPattern("api.example.com")]
     configuration.device = Device(ids: [.installID: installID.text], appVersion: "2.4.1")
     var reports = ReportConfiguration(install: installID, services: configuration.services, key: reportKey)
     reports.platform = .server
     reports.appVersion = "2.4.1"
 
-    let http = HTTPClientTransport.makeClient()
-    let transport = HTTPClientTransport(http)
+    let transport = HTTPClientTransport(HTTPClientTransport.makeClient())
     let client = PinledgerClient(
         configuration, store: FileStore(path: "/var/lib/shop/pins"), transport: transport
     ) { print("pins:", $0) }
@@ -38,5 +37,5 @@ func libraryExample(keysThatShipWithTheApp: [UInt8], reportKey: ReportKey) async
         print(error)
     }
     // Also after an error: AsyncHTTPClient ends a program that forgets it.
-    try await http.shutdown()
+    try await transport.shutdown()
 }

@@ -197,6 +197,19 @@ struct PinnedTLSTests {
         }
     }
 
+    @Test(
+        "A URL or a port in place of a name is refused as such, and not as a certificate's mistake",
+        arguments: ["https://api.example.com", "api.example.com:443"])
+    func mistakenHost(_ host: String) async throws {
+        let authority = try Authority("An authority")
+        let identity = try authority.issue([.dnsName(self.host)])
+        let server = try await TLSServer.start(identity)
+        let event = try await self.connect(
+            try await self.client([identity.pin]), to: server, as: host, trusting: [authority])
+        #expect(self.result(event) == .refusedHost && event.chain.isEmpty)
+        try await server.stop()
+    }
+
     @Test("A certificate that is no authority issues nothing, whatever is pinned above it")
     func forgedIssuer() async throws {
         let root = try Authority("An authority")

@@ -105,7 +105,7 @@ struct FollowingTests {
             ClientConfiguration(
                 app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
                 services: try Fixed.services("https://one.example.com", "https://two.example.com"),
-                withoutDocument: .platformTrust),
+                withoutDocument: .platformTrust, afterExpiry: .platformTrust),
             store: store, transport: services, clock: { Fixed.now }, random: { _ in 0.001 })
     }
 
@@ -182,7 +182,7 @@ struct FollowingTests {
             ClientConfiguration(
                 app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
                 services: try Fixed.services("https://one.example.com", "https://two.example.com"),
-                withoutDocument: .platformTrust),
+                withoutDocument: .platformTrust, afterExpiry: .platformTrust),
             store: MemoryStore(try self.signed(7)), transport: Services([:]), clock: { later }, random: { _ in 0.001 })
         let renewed = try self.signer.sign(try Fixed.document(8), issued: later.seconds)
         let silent = [Array(": pinledger\nretry: 1\n\n".utf8), Array(":\n\n".utf8)]
@@ -201,7 +201,8 @@ struct FollowingTests {
             let client = PinledgerClient(
                 ClientConfiguration(
                     app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-                    services: try Fixed.services("https://one.example.com"), withoutDocument: .platformTrust),
+                    services: try Fixed.services("https://one.example.com"), withoutDocument: .platformTrust,
+                    afterExpiry: .platformTrust),
                 store: MemoryStore(try self.signed(7)), transport: Services([:]),
                 onFailure: { failure in failures.withLock { $0.append(failure) } }, clock: { later },
                 random: { _ in 0.001 })

@@ -108,7 +108,8 @@ struct PinledgerClientTests {
     ) throws -> PinledgerClient {
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-            services: try Fixed.services(self.one + "/", self.two), withoutDocument: .platformTrust)
+            services: try Fixed.services(self.one + "/", self.two), withoutDocument: .platformTrust,
+            afterExpiry: .platformTrust)
         configuration.builtinDocument = builtin
         return PinledgerClient(
             configuration, store: store, transport: services, clock: { now }, random: { $0.lowerBound })
@@ -256,7 +257,7 @@ struct PinledgerClientTests {
         #expect(store.content == (try self.signed(9)))
         #expect(await client.storedVersion == 0)
         store.unlock()
-        #expect(await client.load() == PinledgerClient.LoadOutcome())
+        #expect(await client.load() == PinledgerClient.LoadOutcome(version: 9))
         #expect(client.policy.document?.version == 9)
         #expect(await client.storedVersion == 9)
         await #expect(throws: RefreshFailure.self) { try await client.refresh() }
@@ -304,7 +305,7 @@ struct PinledgerClientTests {
         let failures = Mutex<[ClientFailure]>([])
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: "another issuer", anchors: try Signer.anchors(self.signer),
-            services: try Fixed.services(self.one), withoutDocument: .block)
+            services: try Fixed.services(self.one), withoutDocument: .block, afterExpiry: .platformTrust)
         configuration.builtinDocument = try self.signed(7)
         let client = PinledgerClient(
             configuration, store: FailingStore(), transport: Services([self.one: .document(try self.signed(8))]),
@@ -334,10 +335,16 @@ struct PinledgerClientTests {
             try await client.refresh()
             #expect(client.policy.document?.version == 7 && store.read() == content)
         }
-        // What is damaged is replaced.
-        let damaged = MemoryStore([1, 2, 3])
-        try await self.client(Services([self.one: .document(try self.signed(7))]), store: damaged).refresh()
-        #expect(damaged.read() == (try self.signed(7)))
+        let empty = MemoryStore([])
+        #expect(await (try self.client(Services([:]), store: empty)).load() == PinledgerClient.LoadOutcome())
+        // What is damaged is told and replaced.
+        for bytes in [[1, 2, 3], Array("notes\n".utf8)] {
+            let damaged = MemoryStore(bytes)
+            let client = try self.client(Services([self.one: .document(try self.signed(7))]), store: damaged)
+            #expect(await client.load() == PinledgerClient.LoadOutcome(stored: .malformedToken))
+            try await client.refresh()
+            #expect(damaged.read() == (try self.signed(7)))
+        }
     }
 
     @Test("A store that was locked at the start is read by a later connection")
@@ -358,7 +365,7 @@ struct PinledgerClientTests {
         let failures = Mutex<[ClientFailure]>([])
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer), services: [],
-            withoutDocument: .platformTrust)
+            withoutDocument: .platformTrust, afterExpiry: .platformTrust)
         configuration.builtinDocument = try self.signed(9)
         let client = PinledgerClient(
             configuration, store: MemoryStore(try self.signed(7)), transport: Services([:]),
@@ -420,7 +427,7 @@ struct PinledgerClientTests {
         let client = PinledgerClient(
             ClientConfiguration(
                 app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-                services: try Fixed.services(self.one), withoutDocument: .platformTrust),
+                services: try Fixed.services(self.one), withoutDocument: .platformTrust, afterExpiry: .platformTrust),
             store: MemoryStore(), transport: service, clock: { Fixed.now })
         let first = Task { try await client.refresh() }
         while await client.flight == nil { await Task.yield() }
@@ -484,7 +491,7 @@ struct PinledgerClientTests {
         let hanging = Hanging()
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-            services: try Fixed.services(self.one), withoutDocument: .platformTrust)
+            services: try Fixed.services(self.one), withoutDocument: .platformTrust, afterExpiry: .platformTrust)
         configuration.fetchTimeout = .milliseconds(10)
         let client = PinledgerClient(
             configuration, store: MemoryStore(), transport: hanging, clock: { Fixed.now })

@@ -46,7 +46,7 @@ struct PinledgerReporterTests {
         document.monitoring.isEnabled = isMonitored
         let configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer), services: [],
-            withoutDocument: .platformTrust)
+            withoutDocument: .platformTrust, afterExpiry: .platformTrust)
         let client = PinledgerClient(
             configuration, store: MemoryStore(try self.signer.sign(document)), transport: Services([:]),
             clock: { Fixed.now })

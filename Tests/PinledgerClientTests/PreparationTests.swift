@@ -30,7 +30,7 @@ struct PreparationTests {
     ) async throws -> PinledgerClient {
         var configuration = ClientConfiguration(
             app: try Fixed.app(), issuer: Fixed.issuer, anchors: try Signer.anchors(self.signer),
-            services: try Fixed.services(self.service), withoutDocument: .platformTrust)
+            services: try Fixed.services(self.service), withoutDocument: .platformTrust, afterExpiry: .platformTrust)
         configuration.fetchTimeout = timeout
         // A machine that is busy with other tests is no reason to go on without a document.
         configuration.connectionWait = .seconds(60)
@@ -129,6 +129,7 @@ struct PreparationTests {
             let refresh = Task { try await client.refresh() }
             while await client.flight == nil { await Task.yield() }
             await client.pretend(flightBegan: time)
+            await client.pretend(lastTry: .seconds(600), slowFailures: await client.slowFailures)
             service.answer([])
             await #expect(throws: RefreshFailure.self) { try await refresh.value }
         }

@@ -11,7 +11,7 @@ public struct PinPolicy: Sendable {
     /// time, the end of a kill switch or of its pins, does not count up.
     public let generation: UInt64
 
-    private let device: Device
+    let device: Device
     private let builtin: [BuiltinPins]
     private let ends: EndPolicies
     private let evaluator: Evaluator?
@@ -63,6 +63,15 @@ public struct PinPolicy: Sendable {
     /// - Returns: Nil where there is no document.
     public func decide(_ host: String, at now: Timestamp) -> DeviceDecision? {
         self.evaluator?.decide(host, for: self.device, at: now)
+    }
+
+    /// The hosts among these that the document says nothing of; none without a document.
+    func uncovered(_ hosts: [HostPattern], at now: Timestamp) -> [HostPattern] {
+        hosts.filter { host in
+            // For a wildcard, some name that it covers: another pattern may cover it as well.
+            let name = host.isWildcard ? "expected-by-the-app.\(host.name)" : host.text
+            return self.decide(name, at: now)?.reason == .hostUnknown
+        }
     }
 
     /// Judges a connection whose chain the platform has validated for the host's name already.
@@ -119,7 +128,7 @@ public struct PinPolicy: Sendable {
     }
 
     /// Whether a text has the form of a name, with a trailing dot or without, or of an address.
-    private static func canBeHost(_ text: String) -> Bool {
+    package static func canBeHost(_ text: String) -> Bool {
         let (colon, dot) = (UInt8(ascii: ":"), UInt8(ascii: "."))
         guard text.utf8.count(where: { $0 == colon }) > 1 else {
             let isPlain = text.utf8.allSatisfy { byte in

@@ -26,6 +26,11 @@ struct StoredState: Hashable {
         self.document = last.isEmpty ? nil : Array(last)
     }
 
+    /// Whether the bytes have the form of a state. What a document claims, its verification tells.
+    var isWellFormed: Bool {
+        self.roots.allSatisfy { $0.starts(with: Array("{\"signatures\":".utf8)) }
+    }
+
     var bytes: [UInt8] {
         var bytes: [UInt8] = []
         for root in self.roots { bytes += root + [UInt8(ascii: "\n")] }

@@ -4,6 +4,7 @@ import Foundation
 import PinWire
 import PinledgerClient
 import PinledgerClientNIO
+import Synchronization
 
 /// A request over a pinned connection, as an app that embeds the client library makes it.
 struct FetchURLCommand: AsyncParsableCommand {
@@ -52,7 +53,11 @@ struct FetchURLCommand: AsyncParsableCommand {
     var reportKey: String?
     @Flag(help: "Go on until interrupted: follow the app's documents, and fetch again whenever another one holds.")
     var follow = false
-    @Flag(help: "Refuse hosts whose pins have ended, and all hosts while there is no document.") var strict = false
+    @Flag(
+        help:
+            "Refuse hosts whose pins have ended, those of which the document says nothing, and all hosts while there is no document."
+    )
+    var strict = false
     @OptionGroup var device: DeviceOptions
 
     func run() async throws {
@@ -64,8 +69,11 @@ struct FetchURLCommand: AsyncParsableCommand {
         }
         let http = HTTPClientTransport.makeClient()
         do {
+            // The command itself says what fails until it follows documents.
+            let isFollowing = Atomic(false)
             let client = PinledgerClient(
-                try self.configuration(), store: self.documentStore, transport: HTTPClientTransport(http))
+                try self.configuration(), store: self.documentStore, transport: HTTPClientTransport(http)
+            ) { if isFollowing.load(ordering: .relaxed) { Console.error("\($0)") } }
             let reporter = try self.reporter(of: client, http)
             let loaded = await client.load()
             try Self.check(loaded, client)
@@ -76,6 +84,7 @@ struct FetchURLCommand: AsyncParsableCommand {
             }
             let policies = client.policyUpdates()
             try await self.sendAndReport(url, host, client, reporter)
+            isFollowing.store(self.follow, ordering: .relaxed)
             if self.follow { try await self.goOn(url, host, client, reporter, policies, http) }
         } catch {
             try? await http.shutdown()
@@ -134,10 +143,18 @@ struct FetchURLCommand: AsyncParsableCommand {
         }
         var configuration = ClientConfiguration(
             app: app, issuer: self.issuer, anchors: anchors, services: services,
-            withoutDocument: self.strict ? .block : .platformTrust)
+            withoutDocument: self.strict ? .block : .platformTrust, afterExpiry: self.strict ? .block : .platformTrust)
         configuration.device = self.device.device
-        if self.strict { configuration.afterExpiry = .block }
         return configuration
+    }
+
+    private func requireCovered(_ host: String, _ policy: PinPolicy) throws {
+        guard self.strict, let document = policy.document,
+            policy.decide(host, at: SystemClock.now())?.reason == .hostUnknown
+        else { return }
+        throw CommandFailure(
+            "document \(document.version) says nothing of \(host)",
+            advice: "pinledger host list \(self.pinnedBy) shows what it covers.", status: .notVerified)
     }
 
     /// Nil where nothing is to be reported.
@@ -206,6 +223,7 @@ struct FetchURLCommand: AsyncParsableCommand {
     private func send(
         _ url: URLComponents, _ host: String, _ client: PinledgerClient, _ reporter: PinledgerReporter?
     ) async throws {
+        try self.requireCovered(host, client.policy)
         let authorities: PinnedTLS.Authorities
         do {
             authorities = try self.caFile.map { .only(pem: try Self.certificates($0)) } ?? .system
@@ -245,7 +263,8 @@ struct FetchURLCommand: AsyncParsableCommand {
     @Sendable
     private static func show(_ event: ConnectionEvent) {
         guard case .judged(let verdict) = event.outcome else { return }
-        let reason = verdict.decision.map { " (\($0.reason.rawValue))" } ?? ""
+        let arm = verdict.decision?.arm.map { ", \($0.rawValue)" } ?? ""
+        let reason = verdict.decision.map { " (\($0.reason.rawValue)\(arm))" } ?? ""
         let match = verdict.match.map { ", by \($0)" } ?? ""
         Console.error("\(event.host): \(verdict.result.rawValue)\(reason)\(match)")
     }

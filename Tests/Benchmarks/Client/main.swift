@@ -121,10 +121,12 @@ for count in [1, 10, 100, 1000] {
     }
 
     var configuration = ClientConfiguration(
-        app: app, issuer: "pinledger", anchors: anchors, services: [], withoutDocument: .block)
+        app: app, issuer: "pinledger", anchors: anchors, services: [], withoutDocument: .block,
+        afterExpiry: .platformTrust)
     configuration.device = device
     configuration.builtinDocument = bytes
-    let client = PinledgerClient(configuration, store: MemoryStore(), transport: NoService(), clock: { now })
+    let client = PinledgerClient(
+        configuration, store: MemoryStore(), transport: NoService(), onFailure: { _ in }, clock: { now })
     _ = await client.load()
     precondition(client.policy.document != nil)
     let names = (0..<count).map { "api-\($0).example.com" }

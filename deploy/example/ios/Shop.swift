@@ -37,10 +37,13 @@ final class Shop {
             }
         var configuration = ClientConfiguration(
             app: try AppID("com.example.shop"), issuer: "pinledger", anchors: anchors, services: services,
-            withoutDocument: .platformTrust)
+            withoutDocument: .platformTrust, afterExpiry: .platformTrust)
         configuration.device = Device(ids: [.installID: install.text], appVersion: version)
         // With it the first start is pinned, also without a network.
         configuration.builtinDocument = Self.resource("pinledger-document.jws")
+        assert(configuration.builtinDocument != nil, "pinledger-document.jws is not in the app's target")
+        // A document without it, by a mistake on the server, is told like other failures.
+        configuration.expectedHosts = [try HostPattern(Self.host)]
         let transport = URLSessionTransport()
         let client = PinledgerClient(
             configuration, store: KeychainStore(service: "com.example.shop.pins", account: "document"),
@@ -136,10 +139,8 @@ final class Shop {
         }
     }
 
-    /// For a support screen: each rule and its result, as JSON.
-    var explanation: String {
-        self.client.policy.explain(Self.host, at: SystemClock.now())?.json.canonicalText ?? "There is no document."
-    }
+    /// For a support screen, beside the install's id: what the app holds and decides, and what fails, as JSON.
+    func diagnostics() async -> String { await self.client.diagnostics(for: Self.host).canonicalText }
 
     private static func resource(_ name: String) -> [UInt8]? {
         guard let url = Bundle.main.url(forResource: name, withExtension: nil), let data = try? Data(contentsOf: url) else {

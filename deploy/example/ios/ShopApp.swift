@@ -13,7 +13,7 @@ struct ShopView: View {
     @Environment(\.scenePhase) private var scenePhase
     @State private var shop: Shop?
     @State private var items = "Not asked yet."
-    @State private var explanation = ""
+    @State private var diagnostics = ""
 
     var body: some View {
         VStack {
@@ -21,11 +21,11 @@ struct ShopView: View {
             Button("Ask the server") {
                 Task {
                     self.items = await self.shop?.items() ?? "The app is not ready."
-                    self.explanation = self.shop?.explanation ?? ""
+                    self.diagnostics = await self.shop?.diagnostics() ?? ""
                 }
             }
-            // For support: which rule decided, without any id.
-            Text(self.explanation)
+            // For support: what holds and which rule decided, without any id.
+            Text(self.diagnostics)
         }
         .task {
             while !Task.isCancelled {

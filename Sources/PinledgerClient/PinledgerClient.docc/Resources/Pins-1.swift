@@ -9,6 +9,7 @@ struct Pins {
         self.configuration = ClientConfiguration(
             app: try AppID("com.example.shop"), issuer: "pinledger",
             anchors: try TrustAnchors(jwks: keysThatShipWithTheApp),
-            services: [try ServiceAddress("https://pins.example.com")], withoutDocument: .platformTrust)
+            services: [try ServiceAddress("https://pins.example.com")], withoutDocument: .platformTrust,
+            afterExpiry: .platformTrust)
     }
 }

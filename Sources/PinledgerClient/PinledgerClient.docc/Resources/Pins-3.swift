@@ -10,7 +10,8 @@ struct Pins {
         var configuration = ClientConfiguration(
             app: try AppID("com.example.shop"), issuer: "pinledger",
             anchors: try TrustAnchors(jwks: keysThatShipWithTheApp),
-            services: [try ServiceAddress("https://pins.example.com")], withoutDocument: .platformTrust)
+            services: [try ServiceAddress("https://pins.example.com")], withoutDocument: .platformTrust,
+            afterExpiry: .platformTrust)
         configuration.device = Device(ids: [.installID: installID.text], appVersion: appVersion)
         configuration.builtinDocument = document
         self.client = PinledgerClient(
