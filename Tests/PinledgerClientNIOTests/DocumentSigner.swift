@@ -60,7 +60,7 @@ struct DocumentSigner {
         var configuration = try self.configuration()
         configuration.builtinDocument = document
         change(&configuration)
-        let client = PinledgerClient(configuration, store: MemoryStore(), transport: transport)
+        let client = PinledgerClient(configuration, store: MemoryStore(), transport: transport) { _ in }
         _ = await client.load()
         try #require(client.policy.document != nil)
         return client

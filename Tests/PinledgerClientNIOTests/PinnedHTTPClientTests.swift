@@ -149,7 +149,8 @@ struct PinnedHTTPClientTests {
         let service = NextDocument()
         service.set(try self.signer.sign([identity.pin.flipped]))
         let client = PinledgerClient(
-            try self.signer.configuration(), store: MemoryStore(), transport: service)
+            try self.signer.configuration(), store: MemoryStore(), transport: service
+        ) { _ in }
         let tls = try PinnedTLS(client: client, authorities: .only(pem: [try authority.pem]))
         let failure = await #expect(throws: PinnedHTTPClient.Failure.self) {
             try await PinnedHTTPClient(tls).send(

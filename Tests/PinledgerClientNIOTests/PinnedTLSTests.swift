@@ -318,7 +318,7 @@ struct PinnedTLSTests {
         let identity = try authority.issue([.dnsName(self.host)])
         let server = try await TLSServer.start(identity)
         let store = MemoryStore(try self.signer.sign([identity.pin.flipped]))
-        let client = PinledgerClient(try self.signer.configuration(), store: store, transport: NextDocument())
+        let client = PinledgerClient(try self.signer.configuration(), store: store, transport: NextDocument()) { _ in }
         #expect(self.result(try await self.connect(client, to: server, trusting: [authority])) == .refused)
         try await server.stop()
     }
