@@ -257,6 +257,12 @@ def answers(api: API) -> bool:
         return False
 
 
+def takes_the_only_place(api: API) -> bool:
+    """Whether a new connection leaves no place for another. Not where an earlier one still has the place."""
+    with socket.create_connection(("127.0.0.1", api.port)):
+        return not answers(api)
+
+
 def test_a_running_edge_takes_over_what_it_can_and_names_the_rest(tmp_path):
     port = free_port()
 
@@ -273,8 +279,7 @@ def test_a_running_edge_takes_over_what_it_can_and_names_the_rest(tmp_path):
         edge.process.send_signal(signal.SIGHUP)
         eventually(lambda: "settings_need_restart" in edge.tail(), "the line about the restart")
         assert edge.tail().split("settings=")[1].split()[0].strip('"') == "upstream_interval"
-        with socket.create_connection(("127.0.0.1", port)):
-            eventually(lambda: not answers(api), "the new limit")
+        eventually(lambda: takes_the_only_place(api), "the new limit")
         eventually(lambda: answers(api), "the place that was given back")
         settings("loud", 1000)
         edge.process.send_signal(signal.SIGHUP)
