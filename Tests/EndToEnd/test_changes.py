@@ -444,7 +444,7 @@ def test_four_eyes_over_access_keep_an_administrator_from_making_an_approver(adm
 
 
 def test_a_change_is_applied_at_its_time_by_the_server(admin, ada, bob):
-    change = proposed(ada, renaming("On time"), f"change=new&not_before={from_now(seconds=3)}")
+    change = proposed(ada, renaming("On time"), f"change=new&not_before={from_now(seconds=unhurried(3))}")
     assert approve(bob, change).status == 200
     assert problem(act(ada, change, "apply")) == (409, "change_state")
     deadline = time.monotonic() + unhurried(30)
@@ -458,7 +458,7 @@ def test_a_change_is_applied_at_its_time_by_the_server(admin, ada, bob):
 
 def test_a_change_that_cannot_be_applied_at_its_time_is_suspended(ada, bob):
     name = f"Twice {time.time_ns()}"
-    change = proposed(ada, renaming(name), f"change=new&not_before={from_now(seconds=4)}")
+    change = proposed(ada, renaming(name), f"change=new&not_before={from_now(seconds=unhurried(4))}")
     assert approve(bob, change).status == 200
     other = proposed(ada, renaming(name))
     assert approve(bob, other).status == 200 and act(ada, other, "apply").status == 200

@@ -1,11 +1,13 @@
 """Edges in trouble: keys that are missing or stolen, files that cannot be read, slow upstreams, and what they remember through all of it."""
 
 import base64
+import contextlib
 import hashlib
 import http.client
 import json
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -165,12 +167,18 @@ def test_two_edges_share_no_state_directory(site, kept):
     kept.start_ready()
 
 
+def made(directory: Path) -> bool:
+    with contextlib.suppress(FileExistsError):
+        directory.mkdir()
+    return directory.is_dir()
+
+
 def test_a_disk_that_takes_no_file_takes_nothing_from_clients(site, kept):
     point_to(kept, site.server.port)
     kept.start_ready()
-    # A directory stands where the file is to be replaced.
+    # A directory stands where the file is to be replaced; which may be under way.
     file = kept.state / "documents"
-    (kept.state / "documents.new").mkdir()
+    eventually(lambda: made(kept.state / "documents.new"), "the directory")
     file.unlink()
     rename(site.server.api, ONE)
     kept.follows(site.server.api, ONE)

@@ -4,13 +4,12 @@ import base64
 import hashlib
 import json
 import subprocess
-import time
 from datetime import datetime, timezone
 
 import pytest
 from ceremony import Ceremony, Thief, run
 from edges import Edge, Liar, answer, key_file, rename
-from pinledger import BINARY, Server, eventually
+from pinledger import BINARY, Server, eventually, unhurried
 from securesystemslib.signer import CryptoSigner, SSlibKey
 from test_client_library import World
 from tls_server import openssl
@@ -302,10 +301,11 @@ def test_an_export_for_web_servers_has_the_roots(ceremony, tmp_path):
 
 
 def test_a_root_that_has_ended_lets_no_document_in_until_the_next_one(ceremony, world):
-    world.keys = ceremony.publish(expires="4s")
+    world.keys = ceremony.publish(expires=f"{unhurried(4)}s")
     world.fetch()
     held = (world.home / "store").read_bytes()
-    time.sleep(5)
+    end = datetime.fromisoformat(json.loads(world.keys.read_bytes())["signed"]["expires"])
+    eventually(lambda: datetime.now(timezone.utc) > end, "the root's end")
     rename(ceremony.server.api, world.app)
     eventually(lambda: ceremony.server.api.document(world.app).body != held, "the next document")
     assert "the root of trust has ended" in world.fetch()
