@@ -36,6 +36,15 @@ def reasons(told: dict) -> list[str]:
     return [step["reason"] for step in told["trace"]]
 
 
+def test_a_rollout_that_names_no_ids_takes_whichever_a_device_states(api, app):
+    start_candidate(api, app, 10_000)
+    (host,) = api.payload(app)["hosts"]
+    assert host["rollout"]["seed"] == ["install_id", "device_id", "user_id"]
+    for kind in host["rollout"]["seed"]:
+        assert explain(api, app, {kind: "one"})["hosts"][0]["arm"] == "candidate"
+    assert explain(api, app)["hosts"][0]["arm"] == "baseline"
+
+
 def test_every_rule_is_explained_in_its_order(api, app):
     start_candidate(api, app, 10_000)
     api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.0.0"}})

@@ -175,10 +175,18 @@ extension CanonicalScanner {
             else { return nil }
             rollout.salt = salt
         }
-        guard self.skip("\"seed\":[\"device_id\"],\"sticky\":"), let isSticky = self.bool(), self.skip("}") else {
+        guard let seed = self.seed(), self.skip(",\"sticky\":"), let isSticky = self.bool(), self.skip("}") else {
             return nil
         }
+        rollout.seed = seed
         rollout.isSticky = isSticky
         return rollout
+    }
+
+    /// The ids that a rollout draws from, if they are those that the API and imports give one that names none.
+    private mutating func seed() -> [Rollout.Seed]? {
+        if self.skip("\"seed\":[\"install_id\",\"device_id\",\"user_id\"]") { return [.installID, .deviceID, .userID] }
+        if self.skip("\"seed\":[\"device_id\"]") { return [.deviceID] }
+        return nil
     }
 }

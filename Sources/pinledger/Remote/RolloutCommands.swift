@@ -56,9 +56,8 @@ struct RolloutCommands: AsyncParsableCommand {
             members["copy_baseline"] = self.copyBaseline.map { .bool($0) }
             let points = try RolloutCommands.basisPoints(self.percent)
             if points != 10_000 || !self.seed.isEmpty {
-                let seed =
-                    self.seed.isEmpty ? RolloutTermOptions.usualSeed : .array(self.seed.map { .string($0.rawValue) })
-                members["rollout"] = ["basis_points": points, "seed": seed]
+                let seed = self.seed.isEmpty ? nil : JSON.array(self.seed.map { .string($0.rawValue) })
+                members["rollout"] = .members(["basis_points": points, "seed": seed])
             }
             let path = HostCommands.path(self.app, self.host)
             try await self.remote.withClient { client in

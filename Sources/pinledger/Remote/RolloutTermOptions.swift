@@ -40,14 +40,10 @@ struct RolloutTermOptions: ParsableArguments {
         ]
     }
 
-    /// The ids of a new rollout: whichever a client states, so that no kind of client stays outside unnoticed.
-    static let usualSeed: JSON = .array(
-        [Rollout.Seed.installID, .deviceID, .userID].map { .string($0.rawValue) })
-
     /// The members of a rollout that is there, and what a command states of it: the rest stays as it is.
     func merged(with present: JSON?, at place: String) -> [String: JSON] {
         let stated = self.members(at: place).compactMapValues(\.self)
-        guard var members = present?.objectValue else { return ["seed": Self.usualSeed].merging(stated) { $1 } }
+        guard var members = present?.objectValue else { return stated }
         // A salt that changes with each edit is the server's.
         if members["sticky"] == false { members["salt"] = nil }
         members.merge(stated) { $1 }

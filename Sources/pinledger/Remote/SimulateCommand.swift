@@ -74,7 +74,7 @@ struct SimulateCommand: AsyncParsableCommand {
         guard let percent = self.percent else { return nil }
         let points = try RolloutCommands.basisPoints(percent)
         let path = self.host.map { HostCommands.path(self.app, $0) } ?? "/v1/apps/\(APIClient.escaped(self.app))"
-        var members = try await client.get(path)["rollout"]?.objectValue ?? ["seed": RolloutTermOptions.usualSeed]
+        var members = try await client.get(path)["rollout"]?.objectValue ?? [:]
         members["basis_points"] = points
         return .object(members)
     }
