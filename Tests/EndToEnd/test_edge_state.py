@@ -176,7 +176,7 @@ def made(directory: Path) -> bool:
 def test_a_disk_that_takes_no_file_takes_nothing_from_clients(site, kept):
     point_to(kept, site.server.port)
     kept.start_ready()
-    # A directory stands where the file is to be replaced; which may be under way.
+    # A directory takes the place of the next file, as soon as no write is under way.
     file = kept.state / "documents"
     eventually(lambda: made(kept.state / "documents.new"), "the directory")
     file.unlink()

@@ -38,7 +38,9 @@ struct RandomLedger {
     private mutating func rollout() -> Rollout {
         var rollout = Rollout(basisPoints: Int.random(in: 0...10_000, using: &self.generator), isSticky: self.flag())
         rollout.salt = self.maybe("salt")
-        if self.flag() { rollout.seed = [.userID, .installID] }
+        rollout.seed = self.generator.pick([
+            [.deviceID], [.installID, .deviceID, .userID], [.userID, .installID], [.installID, .deviceID],
+        ])
         if self.generator.once(in: 3) {
             rollout.method = .geography
             rollout.countries = ["DE", "FR"]
