@@ -324,15 +324,7 @@ let package = Package(
             swiftSettings: [.strictMemorySafety()]
         ),
 
-        // Tests, and what benchmarks run.
-        .executableTarget(
-            name: "AppendBench",
-            dependencies: [
-                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/Benchmarks/Append"
-        ),
+        // Tests, and what they run.
         // Makes the conformance kit's vectors, and answers them with the client library.
         .executableTarget(
             name: "ConformanceGenerator",
@@ -340,12 +332,6 @@ let package = Package(
                 "PinWire", "PinledgerClient", "SeededRandom", .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/Conformance/Generator"
-        ),
-        .executableTarget(
-            name: "DetectorSimulation", dependencies: ["Pinning", "SeededRandom"], path: "Tests/Simulation"),
-        .executableTarget(
-            name: "KeyFilesFuzz", dependencies: ["KeyFiles", "PinWire", "SeededRandom"],
-            path: "Tests/Fuzz/KeyFiles"
         ),
         .target(name: "SeededRandom", path: "Tests/SeededRandom"),
         .target(
@@ -367,26 +353,11 @@ let package = Package(
             ],
             path: "Tests/Benchmarks/LedgerLoad"
         ),
-        .executableTarget(
-            name: "FoldBenchmark",
-            dependencies: [
-                "EventStore", "PinWire", "Pinning", "Postgres", "TransparencyLog",
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/Benchmarks/Fold"
-        ),
-        .executableTarget(
-            name: "AccessBench", dependencies: ["PinWire", "Pinning"], path: "Tests/Benchmarks/Access"),
-        .executableTarget(
-            name: "ClientBench",
-            dependencies: ["PinWire", "PinledgerClient", .product(name: "Crypto", package: "swift-crypto")],
-            path: "Tests/Benchmarks/Client"),
-        .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
-        .executableTarget(
-            name: "ProbeBench", dependencies: ["Addresses", "PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
         .testTarget(
             name: "ConcurrencyTests",
-            dependencies: ["Concurrency", "Fixtures", "LogLines", .product(name: "Logging", package: "swift-log")]
+            dependencies: [
+                "Concurrency", "Fixtures", "LogLines", "SeededRandom", .product(name: "Logging", package: "swift-log"),
+            ]
         ),
         .testTarget(
             name: "TracesTests",
@@ -421,7 +392,7 @@ let package = Package(
         .testTarget(
             name: "EventStoreTests",
             dependencies: [
-                "Concurrency", "EventStore", "Fixtures", "LogLines", "PinWire", "Pinning", "Postgres",
+                "Concurrency", "EventStore", "Fixtures", "LogLines", "PinWire", "Pinning", "Postgres", "SeededRandom",
                 "TransparencyLog",
                 .product(name: "Logging", package: "swift-log"),
             ]
@@ -448,7 +419,7 @@ let package = Package(
         .testTarget(
             name: "ProbingTests",
             dependencies: [
-                "Addresses", "Fixtures", "Probing", "PinWire",
+                "Addresses", "Fixtures", "Probing", "PinWire", "SeededRandom",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ]
@@ -457,7 +428,7 @@ let package = Package(
             name: "SignalsTests",
             dependencies: [
                 "Addresses", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Probing", "Secrets",
-                "Signals",
+                "SeededRandom", "Signals",
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
@@ -491,8 +462,8 @@ let package = Package(
             name: "PinledgerServerTests",
             dependencies: [
                 "Addresses", "CZlib", "Concurrency", "KeyFiles", "EventStore", "Fixtures", "ClientFormats",
-                "Handbook", "Keys", "Signals", "PinWire", "Pinning", "PinledgerServer", "Postgres", "Probing",
-                "Publishing", "Secrets", "SeededRandom",
+                "Exposition", "Handbook", "Keys", "Signals", "PinWire", "Pinning", "PinledgerServer", "Postgres",
+                "Probing", "Publishing", "Secrets", "SeededRandom", "Traces",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -558,6 +529,56 @@ let package = Package(
     ]
 )
 
+// Benchmarks, a simulation and a fuzzer: whoever runs or tests the program does not build them. They are targets of this package,
+// and not packages of their own, because they use what is `package`; the commands that run them set the variable.
+if Context.environment["PINLEDGER_MEASURE"] != nil {
+    package.targets += [
+        .executableTarget(
+            name: "AppendBench",
+            dependencies: [
+                "EventStore", "Keys", "PinWire", "Pinning", "Postgres", "Secrets",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Benchmarks/Append"
+        ),
+        .executableTarget(
+            name: "DetectorSimulation", dependencies: ["Pinning", "SeededRandom"], path: "Tests/Simulation"),
+        .executableTarget(
+            name: "KeyFilesFuzz", dependencies: ["KeyFiles", "PinWire", "SeededRandom"],
+            path: "Tests/Fuzz/KeyFiles"
+        ),
+        .executableTarget(
+            name: "FoldBenchmark",
+            dependencies: [
+                "EventStore", "PinWire", "Pinning", "Postgres", "TransparencyLog",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Benchmarks/Fold"
+        ),
+        .executableTarget(
+            name: "AccessBench", dependencies: ["PinWire", "Pinning"], path: "Tests/Benchmarks/Access"),
+        .executableTarget(
+            name: "ClientBench",
+            dependencies: ["PinWire", "PinledgerClient", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Tests/Benchmarks/Client"),
+        // What `make cost` counts the instructions of.
+        .executableTarget(
+            name: "CostMeter",
+            dependencies: [
+                "ClientFormats", "EventStore", "Keys", "PinWire", "Pinning", "PinledgerClient", "PinledgerServer",
+                "Postgres", "Probing", "Publishing", "Secrets", "Signals", "TransparencyLog",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            path: "Tests/Cost/Meter"
+        ),
+        .executableTarget(name: "EvaluateBench", dependencies: ["PinWire"], path: "Tests/Benchmarks/Evaluate"),
+        .executableTarget(
+            name: "ProbeBench", dependencies: ["Addresses", "PinWire", "Probing"], path: "Tests/Benchmarks/Probe"),
+    ]
+}
+
 var settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
@@ -576,7 +597,7 @@ for target in package.targets where target.type != .system && target.type != .pl
 // The tests compute for minutes in these. Without the optimizer, most of that time goes into looking up generic types.
 // Assertions stay. A package that takes this one from a repository gets no such flags, which SwiftPM would refuse.
 if !Context.packageDirectory.contains("/checkouts/") {
-    let computing: Set = ["PinWire", "Pinning", "TransparencyLog"]
+    let computing: Set = ["PinWire", "TransparencyLog"]
     for target in package.targets where computing.contains(target.name) {
         target.swiftSettings =
             (target.swiftSettings ?? []) + [
