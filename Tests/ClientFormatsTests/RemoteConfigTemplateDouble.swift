@@ -50,27 +50,36 @@ struct RemoteConfigService {
         }
     }
 
-    /// One element of an expression; what it does not know by the reference it refuses.
+    /// One element of an expression; what it does not know by the reference it refuses. Its beginning says which pattern is
+    /// made: each is made anew, and that takes long.
     private static func holds(_ text: String, _ install: RemoteConfigInstall) throws -> Bool {
-        if let match = text.wholeMatch(of: /app\.id == '([0-9A-Za-z:]+)'/) { return install.app == match.1 }
-        if let match = text.wholeMatch(of: /app\.version\.(<=|<|>=|>)\(\['([0-9]+(?:[0-9.]*[0-9])?)'\]\)/) {
+        if text.hasPrefix("app.id"), let match = text.wholeMatch(of: /app\.id == '([0-9A-Za-z:]+)'/) {
+            return install.app == match.1
+        }
+        if text.hasPrefix("app.version"),
+            let match = text.wholeMatch(of: /app\.version\.(<=|<|>=|>)\(\['([0-9]+(?:[0-9.]*[0-9])?)'\]\)/)
+        {
             guard let version = install.version, version.wholeMatch(of: /[0-9.]+/) != nil else { return false }
             return try Self.compare(AppVersion(version), String(match.1), AppVersion(String(match.2)))
         }
-        if let match = text.wholeMatch(of: /app\.build\.>=\(\['([0-9]+)'\]\)/) {
+        if text.hasPrefix("app.build"), let match = text.wholeMatch(of: /app\.build\.>=\(\['([0-9]+)'\]\)/) {
             guard let build = install.build, let bound = Int64(match.1) else { return false }
             return build >= bound
         }
-        if let match = text.wholeMatch(of: /device\.country in \[('[A-Z]{2}'(?:, '[A-Z]{2}')*)\]/) {
+        if text.hasPrefix("device.country"),
+            let match = text.wholeMatch(of: /device\.country in \[('[A-Z]{2}'(?:, '[A-Z]{2}')*)\]/)
+        {
             guard let country = install.country else { return false }
             return match.1.contains("'\(country)'")
         }
-        if let match = text.wholeMatch(of: /percent\('([0-9A-Za-z_.-]{1,32})'\) <= ([0-9]+(?:\.[0-9]+)?)/) {
+        if text.hasPrefix("percent("),
+            let match = text.wholeMatch(of: /percent\('([0-9A-Za-z_.-]{1,32})'\) <= ([0-9]+(?:\.[0-9]+)?)/)
+        {
             let bound = try #require(Double(match.2))
             guard bound > 0, bound <= 100 else { throw Unreadable(text: text) }
             return install.lot(String(match.1)) <= bound
         }
-        if let match = text.wholeMatch(of: /dateTime (<|>=) dateTime\('([0-9T:-]{19})'\)/) {
+        if text.hasPrefix("dateTime"), let match = text.wholeMatch(of: /dateTime (<|>=) dateTime\('([0-9T:-]{19})'\)/) {
             let time = try #require(Timestamp(rfc3339: "\(match.2)Z"))
             return match.1 == "<" ? install.time < time.seconds : install.time >= time.seconds
         }

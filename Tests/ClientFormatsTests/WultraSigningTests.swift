@@ -100,7 +100,8 @@ enum WultraKeys {
         " AAECAwQFBgcICQoLDA0ODw==", "AAECAwQFBgcICQoLDA0ODx==", "AAECAwQFBgcICQoLDA0ODw==AAAA",
         "__________________8_____", "AAECAwQFBgcI\nCQoLDA0ODw==", "000102030405060708090a0b0c0d0e0f!",
         "AAECAwQFBgcICQoLDA0O", Base64.encode(Array(repeating: UInt8(1), count: 33)),
-        Base64.encode(Array(repeating: UInt8(1), count: 3000)),
+        Base64.encode(Array(repeating: UInt8(1), count: 3000)), "*", "AAAA",
+        "AAECAwQFBgcICQoLDA0ODw==&AAECAwQFBgcICQoLDA0ODw==",
     ])
     func `a malformed challenge gets no signed answer`(header: String?) throws {
         let error = #expect(throws: WultraError.self) { try WultraChallenge(header) }

@@ -40,6 +40,14 @@ import Testing
         #expect(CommandTree.all.contains { $0.description == "calendar feed create" })
     }
 
+    /// `Tests/Lint/test_contract.py` compares the verbs with the contract's operations.
+    @Test func `every command that stands for an operation is in the tree`() throws {
+        let file = SourceTexts.root.appending(path: "Tests/Support/commands.json")
+        let named = try JSONDecoder().decode([String: String].self, from: Data(contentsOf: file))
+        #expect(named.count > 100)
+        #expect(Set(named.values).subtracting(CommandTree.all.map(\.description)).sorted() == [])
+    }
+
     @Test(arguments: CommandTree.all) func `the help of a command begins with what it does`(command: CommandTree) throws
     {
         let abstract = try #require(command.abstract)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PinWire
 import Pinning
+import Synchronization
 import Testing
 
 @testable import pinledger
@@ -61,13 +62,21 @@ import Testing
 
     /// Whether the parser takes the words; nil, or what it says.
     private func complaint(about words: some Collection<String>) async -> String? {
+        let words = Array(words)
+        if let known = Self.known.withLock({ $0[words] }) { return known }
+        let complaint: String?
         do {
             _ = try await CommandTree.parse(words)
-            return nil
+            complaint = nil
         } catch {
-            return Pinledger.exitCode(for: error) == .success ? nil : Pinledger.message(for: error)
+            complaint = Pinledger.exitCode(for: error) == .success ? nil : Pinledger.message(for: error)
         }
+        Self.known.withLock { $0[words] = .some(complaint) }
+        return complaint
     }
+
+    /// What the parser said already: many places name the same command.
+    private static let known = Mutex<[[String]: String?]>([:])
 
     @Test func `every command in a hint is found in the source`() { #expect(Self.printed.count > 50) }
 

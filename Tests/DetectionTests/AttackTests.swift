@@ -59,7 +59,7 @@ import Testing
         var random = SeededGenerator(seed: 11)
         func pick<T>(_ choices: [T]) -> T { choices[Int.random(in: choices.indices, using: &random)] }
         var seen: [ReactionStep: Int] = [:]
-        for _ in 0..<4000 {
+        for _ in 0..<TestDepth.rounds(4000) {
             var scene = pick([Scene(), Scene.steady, `A reaction`.reportedOnly])
             func sometimes(_ change: (inout Scene) -> Void) {
                 if pick([true, false, false, false]) { change(&scene) }

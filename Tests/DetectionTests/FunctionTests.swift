@@ -95,7 +95,7 @@ import Testing
     @Test func `the detectors take a minute's outcomes in the least favourable order`() {
         var random = SeededGenerator(seed: 5)
         var (minutes, single) = (BernoulliCUSUM(threshold: 0.05), BernoulliCUSUM(threshold: 0.05))
-        for _ in 0..<2000 {
+        for _ in 0..<TestDepth.rounds(2000) {
             let outcomes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
                 Int.random(in: 0..<100, using: &random) < 6
             }

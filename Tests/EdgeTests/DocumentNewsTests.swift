@@ -52,7 +52,7 @@ import Testing
         var random = SeededGenerator(seed: 19)
         let sound = Array(
             (0..<4).map { Self.event("com.example.a\($0)", "\"\($0)\"", document: "a.b.c") }.joined().utf8)
-        for _ in 0..<2_000 {
+        for _ in 0..<TestDepth.rounds(2_000) {
             var bytes = sound
             for _ in 0..<Int.random(in: 1...8, using: &random) {
                 let place = Int.random(in: 0..<bytes.count, using: &random)

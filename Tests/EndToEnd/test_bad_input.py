@@ -4,19 +4,18 @@ import errno
 import json
 import re
 import socket
-import time
 import zlib
 from http.client import HTTPMessage
 
 import pytest
-from pinledger import EVERYTHING, Answer, host_body, pin_hex, pin_of, within
+from pinledger import Answer, host_body, pin_hex, pin_of
+from problems import expect_problem
 
 APP = "com.example.hard"
 HOST = "api.example.com"
 HOSTS = f"/v1/apps/{APP}/hosts"
 PINS = f"{HOSTS}/{HOST}/pins"
 PIN = f"{PINS}/{pin_hex(pin_of('api.example.com primary '))}"
-SEEN: set[str] = set()
 
 NEW_PIN = {"pin": pin_of("a new one"), "role": "backup"}
 
@@ -27,29 +26,8 @@ def app(server):
 
 
 @pytest.fixture(autouse=True)
-def nothing_happens(app, unchanged, api):
-    yield
-    assert api.get("/healthz").status == 200
-
-
-def check(answer: Answer, status: int | tuple[int, ...], type: str | None = None, pointer: str | None = None) -> dict:
-    """Sees that an answer is the problem that was expected, with everything a problem has."""
-    statuses = (status,) if isinstance(status, int) else status
-    assert answer.status in statuses, str(answer)
-    assert answer["Content-Type"] == "application/problem+json", str(answer)
-    problem = answer.json
-    assert set(problem) >= {"type", "title", "status", "detail", "advice", "instance"}
-    assert problem["status"] == answer.status
-    assert problem["instance"] == f"urn:request:{answer['Request-Id']}"
-    assert all(isinstance(problem[name], str) and problem[name] for name in ("title", "detail", "advice"))
-    assert problem["detail"].endswith(".")
-    SEEN.add(problem["type"])
-    if type is not None:
-        assert problem["type"] == f"/problems/{type}", problem
-    if pointer is not None:
-        assert pointer in [error["pointer"] for error in problem.get("errors", [])], problem
-        assert all(error["detail"] for error in problem["errors"])
-    return problem
+def nothing_happens(app, unchanged):
+    """Records nothing, and the server answers on: `unchanged` asks it."""
 
 
 def raw(server, sent: bytes, *, close: bool = True, seconds: float = 60) -> Answer | None:
@@ -92,165 +70,58 @@ def request(server, method: str, target: str, *fields: str, body: bytes = b"", t
 
 # MARK: JSON
 
-MALFORMED = {
-    "nothing": b"",
-    "spaces": b" \n ",
-    "an open brace": b"{",
-    "an open string": b'{"app": "com.example',
-    "no colon": b'{"app" 1}',
-    "a comma too many": b'{"app": "a",}',
-    "single quotes": b"{'app': 'a'}",
-    "a comment": b'{"app": "a"} // comment',
-    "two values": b'{"app": "a"} {"app": "b"}',
-    "trailing bytes": b'{"app": "a"}\x00',
-    "a byte order mark": b'\xef\xbb\xbf{"app": "a"}',
-    "UTF-16": '{"app": "a"}'.encode("utf-16"),
-    "invalid UTF-8": b'{"app": "\xff"}',
-    "overlong UTF-8": b'{"app": "\xc0\xaf"}',
-    "a surrogate in UTF-8": b'{"app": "\xed\xa0\x80"}',
-    "a lone surrogate": b'{"app": "\\ud800"}',
-    "surrogates the wrong way round": b'{"app": "\\udc00\\ud800"}',
-    "a raw control character": b'{"app": "a\x01b"}',
-    "an unknown escape": b'{"app": "\\x41"}',
-    "a short escape": b'{"app": "\\u12"}',
-    "NaN": b'{"app": NaN}',
-    "Infinity": b'{"app": -Infinity}',
-    "a number too large": b'{"app": 1e999}',
-    "a leading zero": b'{"app": 01}',
-    "a plus sign": b'{"app": +1}',
-    "a bare dot": b'{"app": .5}',
-    "hexadecimal": b'{"app": 0x10}',
-    "an absurdly long number": b'{"app": ' + b"9" * 5000 + b"}",
-    "deep arrays": b"[" * 30_000,
-    "deep objects": b'{"a":' * 10_000,
-    "too many values": b"[" + b"1," * 20_000 + b"1]",
-    "wrong case": b'{"app": True}',
-}
-
-
-@pytest.mark.parametrize("name", MALFORMED)
-def test_malformed_json_is_refused_with_its_place(api, name):
-    problem = check(api.post("/v1/apps", MALFORMED[name]), 400, "malformed_json")
-    assert problem["errors"]
-    assert "byte" in problem["detail"]
+# The parser's refusals are in PinWireTests/JSONParserTests, and the requests that readers refuse in PinledgerServerTests/BadInputTests:
+# one of each kind comes over a connection here.
 
 
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
+        (b"", ""),
         (b'{"app": "a", "app": "b"}', "/app"),
-        (b'{"app": "\\ud800"}', "/app"),
-        (b'{"app": 1e999}', "/app"),
+        (b'{"app": "\xff"}', "/app"),
+        (b'{"app": "a"} // comment', ""),
+        ('{"app": "a"}'.encode("utf-16"), ""),
         (b'{"baseline": {"pins": [{}, {"pin": tru}]}}', "/baseline/pins/1/pin"),
+        (b"[" * 30_000, "/0" * 32),
+        (b"[" + b"1," * 20_000 + b"1]", "/9999"),
     ],
+    ids=["nothing", "a member twice", "invalid UTF-8", "a comment", "UTF-16", "no value", "deep arrays", "too many values"],
 )
 def test_malformed_json_is_refused_with_the_pointer_of_its_place(api, body, pointer):
-    check(api.post("/v1/apps", body), 400, "malformed_json", pointer)
+    problem = expect_problem(api.post("/v1/apps", body), 400, "malformed_json", pointer)
+    assert "byte" in problem["detail"]
 
 
+# One for each operation that reads a body of its own.
 VALUES = [
-    ("POST", "/v1/apps", {}, "/app"),
-    ("POST", "/v1/apps", {"app": None}, "/app"),
-    ("POST", "/v1/apps", {"app": 7}, "/app"),
-    ("POST", "/v1/apps", {"app": ["com.example.app"]}, "/app"),
-    ("POST", "/v1/apps", {"app": ""}, "/app"),
-    ("POST", "/v1/apps", {"app": "a" * 129}, "/app"),
-    ("POST", "/v1/apps", {"app": "../etc/passwd"}, "/app"),
-    ("POST", "/v1/apps", {"app": "a..b"}, "/app"),
     ("POST", "/v1/apps", {"app": "a\u0000b"}, "/app"),
-    ("POST", "/v1/apps", {"app": "\u00e4pp"}, "/app"),
-    ("POST", "/v1/apps", {"app": "a", "display_name": ""}, "/display_name"),
-    ("POST", "/v1/apps", {"app": "a", "display_name": "x" * 201}, "/display_name"),
-    ("POST", "/v1/apps", {"app": "a", "display_name": "a\u202eb"}, "/display_name"),
-    ("POST", "/v1/apps", {"app": "a", "display_name": "a\nb"}, "/display_name"),
-    ("POST", "/v1/apps", {"app": "a", "reason": " "}, "/reason"),
     ("POST", "/v1/apps", {"app": "a", "reason": "x" * 1001}, "/reason"),
-    ("POST", "/v1/apps", {"app": "a", "reason": 7}, "/reason"),
-    ("POST", "/v1/apps", {"app": "a", "force": "yes"}, "/force"),
-    ("POST", "/v1/apps", {"app": "a", "name": "b"}, "/name"),
-    ("POST", "/v1/apps", {"app": "a", "App": "b"}, "/App"),
     ("POST", "/v1/apps", {"app": "a", "a/b~c": "b"}, "/a~1b~0c"),
     ("POST", "/v1/apps", [], ""),
-    ("POST", "/v1/apps", "com.example.app", ""),
-    ("PATCH", f"/v1/apps/{APP}", {"version_gate": {"minimum": "2.0", "maximum": "1.0"}}, "/version_gate"),
-    ("PATCH", f"/v1/apps/{APP}", {"version_gate": {"minimum": "x"}}, "/version_gate/minimum"),
-    ("PATCH", f"/v1/apps/{APP}", {"version_gate": {"minimum_build": -1}}, "/version_gate/minimum_build"),
-    ("PATCH", f"/v1/apps/{APP}", {"version_gate": {"minimum_build": 2**64}}, "/version_gate/minimum_build"),
-    ("PATCH", f"/v1/apps/{APP}", {"version_gate": {"minimum_build": 1.5}}, "/version_gate/minimum_build"),
-    ("PATCH", f"/v1/apps/{APP}", {"version_gate": {"smallest": "1.0"}}, "/version_gate/smallest"),
-    ("PATCH", f"/v1/apps/{APP}", {"rollout": {"basis_points": 10_001}}, "/rollout/basis_points"),
-    ("PATCH", f"/v1/apps/{APP}", {"rollout": {"basis_points": -1}}, "/rollout/basis_points"),
     ("PATCH", f"/v1/apps/{APP}", {"rollout": {"basis_points": 2**63}}, "/rollout/basis_points"),
-    ("PATCH", f"/v1/apps/{APP}", {"rollout": {}}, "/rollout/basis_points"),
-    ("PATCH", f"/v1/apps/{APP}", {"rollout": {"basis_points": 1, "seed": ["x"]}}, "/rollout/seed/0"),
-    ("PATCH", f"/v1/apps/{APP}", {"rollout": {"basis_points": 1, "method": "dice"}}, "/rollout/method"),
-    ("PATCH", f"/v1/apps/{APP}", {"pins_valid_until": "tomorrow"}, "/pins_valid_until"),
-    ("PATCH", f"/v1/apps/{APP}", {"pins_valid_until": "2026-02-30T00:00:00Z"}, "/pins_valid_until"),
-    ("PATCH", f"/v1/apps/{APP}", {"pins_valid_until": 1e18}, "/pins_valid_until"),
-    ("PATCH", f"/v1/apps/{APP}", {"fallback": {"use_builtin_pins": True, "builtin_pin_hosts": ["*"]}},
-     "/fallback/builtin_pin_hosts/0"),
-    ("PATCH", f"/v1/apps/{APP}", {"fallback": {}}, "/fallback/use_builtin_pins"),
-    ("POST", HOSTS, {}, "/host"),
-    ("POST", HOSTS, {"host": "new.example.com"}, "/baseline"),
-    ("POST", HOSTS, {"host": "new.example.com", "baseline": {"source": "magic"}}, "/baseline/source"),
-    ("POST", HOSTS, {"host": "new.example.com", "baseline": {"source": "document"}}, "/baseline/mode"),
-    ("POST", HOSTS, {"host": "new.example.com", "baseline": {"source": "document", "mode": "on"}}, "/baseline/mode"),
-    ("POST", HOSTS, {"host": "new.example.com", "baseline": {"source": "document", "mode": "off", "pins": {}}},
-     "/baseline/pins"),
-    ("POST", HOSTS, {"host": "new.example.com", "baseline": {"source": "document", "mode": "off", "pins": [7]}},
-     "/baseline/pins/0"),
+    ("POST", HOSTS, host_body("API.example.com"), "/host"),
     ("POST", HOSTS, {"host": "new.example.com", "baseline": {"source": "document", "mode": "off", "pins": [{}]}},
      "/baseline/pins/0/pin"),
-    ("POST", HOSTS, host_body("new.example.com") | {"include_subdomains": "yes"}, "/include_subdomains"),
     ("PATCH", f"{HOSTS}/{HOST}", {"baseline": {"mode": "ENFORCE"}}, "/baseline/mode"),
-    ("PATCH", f"{HOSTS}/{HOST}", {"baseline": {}}, "/baseline/mode"),
-    ("PATCH", f"{HOSTS}/{HOST}", {"include_subdomains": 1}, "/include_subdomains"),
-    ("POST", PINS, {}, "/pin"),
     ("POST", PINS, {**NEW_PIN, "pin": "sha256/AAAA"}, "/pin"),
-    ("POST", PINS, {**NEW_PIN, "pin": pin_of("x")[7:-1]}, "/pin"),
-    ("POST", PINS, {**NEW_PIN, "role": "spare"}, "/role"),
-    ("POST", PINS, {**NEW_PIN, "state": "retired"}, "/state"),
-    ("POST", PINS, {**NEW_PIN, "note": "x" * 501}, "/note"),
-    ("POST", PINS, {**NEW_PIN, "policy": "fallback"}, "/policy"),
-    ("PATCH", PIN, {}, "/state"),
     ("PATCH", PIN, {"state": "staged"}, "/state"),
-    ("PATCH", PIN, {"state": "gone"}, "/state"),
     ("POST", f"{HOSTS}/{HOST}/candidate", {}, "/mode"),
     ("POST", f"{HOSTS}/{HOST}/candidate/promote", {"mode": "off"}, "/mode"),
     ("PUT", f"/v1/apps/{APP}/kill-switch", {"reason": "why"}, "/expires_at"),
     ("PUT", "/v1/kill-switch", {"reason": "why", "expires_at": "9999999-01-01T00:00:00Z"}, "/expires_at"),
-    ("POST", "/v1/tokens", {}, "/name"),
-    ("POST", "/v1/tokens", {"name": "x"}, "/grants"),
-    ("POST", "/v1/tokens", {"name": "x", "grants": []}, "/grants"),
-    ("POST", "/v1/tokens", {"name": "x", "grants": [{"role": "Admin", "apps": ["*"]}]}, "/grants/0/role"),
-    ("POST", "/v1/tokens", {"name": "x", "grants": [{"role": "viewer", "apps": []}]}, "/grants/0/apps"),
     ("POST", "/v1/tokens", {"name": "x", "grants": [{"role": "viewer", "apps": ["a*b"]}]}, "/grants/0/apps/0"),
-    ("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING, "networks": ["10.0.0.1/8"]}, "/networks/0"),
-    ("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING, "kind": "calendar"}, "/kind"),
-    ("POST", "/v1/tokens", {"name": "x", "grants": EVERYTHING, "expires_at": "never"}, "/expires_at"),
-    ("POST", "/v1/access/principals", {"kind": "person"}, "/name"),
     ("POST", "/v1/access/principals", {"name": "x", "kind": "robot"}, "/kind"),
     ("PATCH", "/v1/access/principals/prn_0000000000000000", {"name": "x", "suspended": True}, "/suspended"),
-    ("PUT", "/v1/access/roles/own", {"permissions": []}, "/permissions"),
     ("PUT", "/v1/access/roles/own", {"permissions": ["apps.*"]}, "/permissions/0"),
     ("POST", "/v1/keys", {"alg": "none"}, "/alg"),
-    ("PATCH", "/v1/fleet", {"issuer": ""}, "/issuer"),
     ("PATCH", "/v1/fleet", {"issuer": "caf\u00e9"}, "/issuer"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "target", "body", "pointer"), VALUES)
 def test_a_value_that_is_not_acceptable_is_refused_at_its_place(api, method, target, body, pointer):
-    check(api.request(method, target, body), 422, "invalid_value", pointer)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["API.example.com", "https://a.example.com", "192.0.2.1", "0x7f.1", "a.example.com.", "*.*.example.com", "a b.c",
-     "a" * 64 + ".example.com", "a." * 130 + "com", "\u043f\u0440\u0438\u043c\u0435\u0440.\u0440\u0444", "*", ".", ""],
-)  # fmt: skip
-def test_an_absurd_host_is_refused(api, name):
-    check(api.post(HOSTS, host_body("x.example.com") | {"host": name}), 422, "invalid_value", "/host")
+    expect_problem(api.request(method, target, body), 422, "invalid_value", pointer)
 
 
 def test_rules_refuse_with_problems_of_their_own(api):
@@ -280,31 +151,29 @@ def test_rules_refuse_with_problems_of_their_own(api):
         ("POST", f"/v1/keys/{'A' * 43}/activate", {}, 404, "key_unknown"),
         ("DELETE", "/v1/tokens/tok_0000000000000000", None, 404, "token_unknown"),
     ]:
-        check(api.request(method, target, body), status, type)
+        expect_problem(api.request(method, target, body), status, type)
 
 
 # MARK: Bodies
 
 def test_a_body_that_is_too_large_is_refused(api):
     pad = b'{"app": "' + b"a" * 70_000 + b'"}'
-    check(api.post("/v1/apps", pad[: 64 * 1024 + 1]), 413, "body_too_large")
-    check(api.post("/v1/apps", pad[: 64 * 1024]), 400, "malformed_json")
+    expect_problem(api.post("/v1/apps", pad[: 64 * 1024 + 1]), 413, "body_too_large")
+    expect_problem(api.post("/v1/apps", pad[: 64 * 1024]), 400, "malformed_json")
     target = f"/v1/import/remote-config?app={APP}"
-    check(api.post(target, b"[" + b" " * (1024 * 1024)), 413, "body_too_large")
-    check(api.post(target, b"[" + b" " * (1024 * 1024 - 1)), 400, "malformed_json")
+    expect_problem(api.post(target, b"[" + b" " * (1024 * 1024)), 413, "body_too_large")
+    expect_problem(api.post(target, b"[" + b" " * (1024 * 1024 - 1)), 400, "malformed_json")
 
 
 def test_an_oversize_chunked_body_is_refused(server):
     head = request(server, "POST", "/v1/apps", "Content-Type: application/json", "Transfer-Encoding: chunked")
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    check(raw(server, head + chunk * 2, close=False), 413, "body_too_large")
+    expect_problem(raw(server, head + chunk * 2, close=False), 413, "body_too_large")
 
 
-def test_an_oversize_body_that_is_only_declared_is_refused_at_once(server):
-    started = time.monotonic()
+def test_an_oversize_body_that_is_only_declared_is_refused_before_it_comes(server):
     head = request(server, "POST", "/v1/apps", "Content-Type: application/json", "Content-Length: 10737418240")
-    check(raw(server, head, close=False), 413, "body_too_large")
-    assert time.monotonic() - started < within(3)
+    expect_problem(raw(server, head, close=False), 413, "body_too_large")
 
 
 @pytest.mark.parametrize("token", [True, False])
@@ -312,7 +181,7 @@ def test_a_body_that_is_refused_is_not_read_to_its_end(server, token):
     """No client, least of all one without a token, may keep the server busy with gigabytes after the answer is known."""
     declared = 10 * 2**30
     fields = ["Content-Type: application/json", f"Content-Length: {declared}"]
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=300) as connection:
         connection.sendall(request(server, "POST", "/v1/apps", *fields, token=token))
         sent, chunk = 0, b" " * 65536
         with pytest.raises(OSError):
@@ -325,7 +194,7 @@ def test_a_client_that_expects_100_continue_gets_it_or_a_refusal(server):
     """RFC 9110 section 10.1.1: 100 (Continue), or the final answer, before the body is sent."""
     body = b'{"display_name": "expected"}'
     fields = ["Content-Type: application/json", f"Content-Length: {len(body)}", "Expect: 100-continue"]
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=300) as connection:
         connection.sendall(request(server, "PATCH", f"/v1/apps/{APP}?dry_run=true", *fields))
         assert re.match(rb"HTTP/1.1 (100|4\d\d) ", connection.recv(1000))
 
@@ -361,49 +230,22 @@ def test_a_chunk_size_that_is_not_a_number_is_refused(server):
     assert answer is None or 400 <= answer.status < 500
 
 
-@pytest.mark.parametrize(
-    "type",
-    ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "application/jsonx", "json",
-     "application/problem+json", ";", "application/json application/json"],
-)  # fmt: skip
+@pytest.mark.parametrize("type", ["", "text/plain"])
 def test_a_body_of_another_type_is_refused(api, type):
-    check(api.post("/v1/apps", {"app": "com.example.type"}, **{"Content-Type": type}), 415, "unsupported_media_type")
+    expect_problem(api.post("/v1/apps", {"app": "com.example.type"}, **{"Content-Type": type}), 415, "unsupported_media_type")
 
 
 def test_a_compressed_body_is_refused(api):
     body = zlib.compress(b" " * 1_000_000)
     answer = api.post("/v1/apps", body, **{"Content-Encoding": "deflate"})
-    check(answer, (400, 415))
+    expect_problem(answer, (400, 415))
 
 
 # MARK: Paths and queries
 
 @pytest.mark.parametrize(
     "target",
-    [
-        f"/v1/apps/{APP}%ff",
-        f"/v1/apps/{APP}%c0%af",
-        f"/v1/apps/{APP}%zz",
-        f"/v1/apps/{APP}%",
-        f"/v1/apps/{APP}%0",
-        f"/v1/apps/{APP}%00",
-        f"/v1/apps/{APP}%2f",
-        f"/v1/apps/{APP}%0d%0aX:%201",
-        f"/v1/apps/{APP}%ed%a0%80",
-        "/v1/apps/%2e%2e",
-        "/v1/apps/%2e%2e%2f%2e%2e%2fetc%2fpasswd",
-        "/v1/apps/..%5c..",
-        "/v1/apps/..",
-        "/v1/apps/.",
-        f"{HOSTS}/%2a.%2a",
-        f"{HOSTS}/API.example.com",
-        f"{HOSTS}/api.example.com.",
-        f"{HOSTS}/192.0.2.1",
-        "/v1/apps/" + "a" * 129,
-        "/client/v1/apps/%ff/document",
-        "/client/v1/apps/a%00b/document",
-        "/v1/tokens/tok_",
-    ],
+    [f"/v1/apps/{APP}%ff", "/v1/apps/%2e%2e", "/v1/apps/..", f"{HOSTS}/API.example.com", "/client/v1/apps/a%00b/document", "/v1/tokens/tok_"],
 )
 def test_a_malformed_path_is_refused(api, target):
     methods = ["GET", "PATCH"] if target.startswith("/v1/apps") else ["GET"]
@@ -411,22 +253,19 @@ def test_a_malformed_path_is_refused(api, target):
         methods = ["DELETE"]
     for method in methods:
         body = {} if method == "PATCH" else None
-        check(api.request(method, target, body), 400, "malformed_request")
+        expect_problem(api.request(method, target, body), 400, "malformed_request")
 
 
-@pytest.mark.parametrize("pin", ["0" * 63, "0" * 65, "g" * 64, "A" * 64, "sha256%2f" + "A" * 43 + "%3d", "%00"])
-def test_a_pin_in_a_path_has_one_spelling(api, pin):
-    check(api.request("PATCH", f"{PINS}/{pin}", {"state": "active"}), 400, "malformed_request")
+def test_a_pin_in_a_path_has_one_spelling(api):
+    expect_problem(api.request("PATCH", f"{PINS}/{'A' * 64}", {"state": "active"}), 400, "malformed_request")
 
 
 @pytest.mark.parametrize(
     "target",
-    ["/", "//", "/v1", "/v1/", "/v1/apps/", "//v1/apps", "/v1//apps", "/V1/apps", "/v1/apps/a/b", "/v2/apps",
-     "/v1/apps;x=1", "/v1/./apps", "/v1/x/../apps", "/../../etc/passwd", "/v1/%61pps", "/.git/config", "/client/v1",
-     "/client/v1/jwks.json/", "/problems/nothing_of_this_name", f"/v1/apps/{APP}/", f"/v1/apps//hosts"],
-)  # fmt: skip
+    ["/", "//v1/apps", "/v1/x/../apps", "/../../etc/passwd", "/client/v1/jwks.json/", "/problems/nothing_of_this_name"],
+)
 def test_an_unknown_path_is_not_found(api, target):
-    check(api.get(target), 404, "not_found")
+    expect_problem(api.get(target), 404, "not_found")
 
 
 @pytest.mark.parametrize("target", ["*", "v1/apps", "?x", "#", "http://localhost/v1/nothing"])
@@ -439,38 +278,19 @@ def test_a_target_that_is_not_a_path_is_refused(server, target):
     ("target", "type"),
     [
         ("/v1/apps?x=1", "unknown_parameter"),
-        ("/v1/apps?Limit=1", "unknown_parameter"),
         ("/v1/apps?", None),
-        ("/v1/apps?=", "unknown_parameter"),
-        ("/v1/apps?limit", "malformed_request"),
         ("/v1/apps?limit=0", "malformed_request"),
-        ("/v1/apps?limit=1001", "malformed_request"),
-        ("/v1/apps?limit=-1", "malformed_request"),
-        ("/v1/apps?limit=1.0", "malformed_request"),
-        ("/v1/apps?limit=1e2", "malformed_request"),
         ("/v1/apps?limit=%31%30%zz", "malformed_request"),
-        ("/v1/apps?limit=99999999999999999999999", "malformed_request"),
-        ("/v1/apps?limit=%EF%BC%91", "malformed_request"),
         ("/v1/apps?limit=1&limit=1", "malformed_request"),
-        ("/v1/apps?limit=%ff", "malformed_request"),
-        ("/v1/apps?cursor=x", "invalid_cursor"),
-        ("/v1/apps?cursor=", "invalid_cursor"),
         ("/v1/apps?cursor=%00", "invalid_cursor"),
         ("/v1/apps?cursor=" + "e" * 3000, "invalid_cursor"),
-        ("/v1/history?since=yesterday", "malformed_request"),
         ("/v1/history?since=2026-13-01T00:00:00Z", "malformed_request"),
         ("/v1/history?order=random", "malformed_request"),
-        ("/v1/history?stream=nothing", "malformed_request"),
         ("/v1/history?stream=app/", "malformed_request"),
-        ("/v1/history?actor=", "malformed_request"),
         ("/v1/history?actor=%00", "malformed_request"),
         ("/v1/history?type=%00", "malformed_request"),
-        ("/v1/history?type=,", "malformed_request"),
-        ("/v1/events?after=x", "malformed_request"),
         ("/v1/events?after=-1", "malformed_request"),
         ("/v1/events?after=9007199254740991", "position_ahead"),
-        ("/v1/events?after=999999", "position_ahead"),
-        ("/v1/events?app=..", "malformed_request"),
         ("/v1/events?app=com.example.nowhere", "app_unknown"),
         ("/client/v1/apps/com.example.hard/document?x=1", "unknown_parameter"),
         ("/healthz?x=" + "y" * 8000, "unknown_parameter"),
@@ -481,23 +301,23 @@ def test_a_malformed_query_is_refused(api, target, type):
     if type is None:
         assert answer.status == 200
     else:
-        check(answer, {"app_unknown": 404, "position_ahead": 409}.get(type, 400), type)
+        expect_problem(answer, {"app_unknown": 404, "position_ahead": 409}.get(type, 400), type)
 
 
 def test_a_stream_from_beyond_the_end_is_refused_however_it_is_asked_for(api):
-    check(api.get("/v1/events", **{"Last-Event-ID": "999999"}), 409, "position_ahead")
+    expect_problem(api.get("/v1/events", **{"Last-Event-ID": "999999"}), 409, "position_ahead")
 
 
 def test_a_cursor_belongs_to_its_list_and_filters(api):
     cursor = api.must("GET", "/v1/history?limit=1").json["next_cursor"]
     assert api.get(f"/v1/history?limit=1&cursor={cursor}").status == 200
     for target in ("/v1/history?order=oldest&", "/v1/history?type=AppCreated&", f"/v1/apps/{APP}/history?", "/v1/apps?"):
-        check(api.get(f"{target}cursor={cursor}"), 400, "invalid_cursor")
+        expect_problem(api.get(f"{target}cursor={cursor}"), 400, "invalid_cursor")
 
 
 def test_a_thousand_query_parameters_are_refused(api):
     query = "&".join(f"p{number}=1" for number in range(1000))
-    check(api.get(f"/v1/apps?{query}"), (400, 414), None)
+    expect_problem(api.get(f"/v1/apps?{query}"), (400, 414), None)
 
 
 def test_very_long_targets_and_headers_are_refused(server):
@@ -515,17 +335,11 @@ def test_very_long_targets_and_headers_are_refused(server):
 @pytest.mark.parametrize(
     ("target", "method", "allowed"),
     [
-        ("/v1/apps", "PUT", {"GET", "HEAD", "OPTIONS", "POST"}),
-        ("/v1/apps", "DELETE", {"GET", "HEAD", "OPTIONS", "POST"}),
         ("/v1/apps", "TRACE", {"GET", "HEAD", "OPTIONS", "POST"}),
         ("/v1/apps", "PROPFIND", {"GET", "HEAD", "OPTIONS", "POST"}),
         (f"/v1/apps/{APP}", "DELETE", {"GET", "HEAD", "OPTIONS", "PATCH"}),
-        (PIN, "GET", {"OPTIONS", "PATCH"}),
         (PIN, "HEAD", {"OPTIONS", "PATCH"}),
-        ("/v1/kill-switch", "POST", {"DELETE", "OPTIONS", "PUT"}),
         (f"/client/v1/apps/{APP}/document", "POST", {"GET", "HEAD", "OPTIONS"}),
-        (f"/client/v1/apps/{APP}/document", "DELETE", {"GET", "HEAD", "OPTIONS"}),
-        ("/healthz", "POST", {"GET", "HEAD", "OPTIONS"}),
     ],
 )
 def test_a_method_that_does_not_exist_is_refused_with_those_that_do(api, target, method, allowed):
@@ -533,7 +347,7 @@ def test_a_method_that_does_not_exist_is_refused_with_those_that_do(api, target,
     if method == "HEAD":
         assert (answer.status, answer.body) == (405, b"")
     else:
-        check(answer, 405, "method_not_allowed")
+        expect_problem(answer, 405, "method_not_allowed")
     assert {name.strip() for name in answer["Allow"].split(",")} == allowed
 
 
@@ -574,44 +388,40 @@ def test_a_request_without_a_valid_token_learns_nothing(server, api):
             headers = {} if header is None else {"Authorization": header}
             body = {"app": "com.example.sneaky"} if method == "POST" else None
             answer = api.request(method, target, body, headers, token=None)
-            check(answer, 401, type)
+            expect_problem(answer, 401, type)
             assert answer["WWW-Authenticate"].startswith("Bearer")
     # Two tokens are no token.
     answer = raw(server, request(server, "GET", "/v1/apps", "Authorization: Bearer x"))
     assert answer is not None and answer.status in (400, 401), str(answer)
 
 
-@pytest.mark.parametrize(
-    "value", ["1", "x", '"x"', '"1', '1"', '""', '"-1"', 'W/"1"', '"1", "2"', '"99999999999999999999"', '"1.0"', '"+1"']
-)
+@pytest.mark.parametrize("value", ["1", '"1", "2"', '"99999999999999999999"'])
 def test_a_bad_if_match_is_refused(api, value):
     answer = api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "New"}, {"If-Match": value})
-    check(answer, (400, 412))
+    expect_problem(answer, (400, 412))
 
 
-@pytest.mark.parametrize("value", ["", '""', "x" * 256, "a\tb", "caf\u00e9"])
+@pytest.mark.parametrize("value", ["", "a\tb", "caf\u00e9"])
 def test_a_bad_idempotency_key_is_refused(server, value):
     body = b'{"display_name": "New"}'
     fields = ["Content-Type: application/json", f"Content-Length: {len(body)}", f"Idempotency-Key: {value}"]
     answer = raw(server, request(server, "PATCH", f"/v1/apps/{APP}", *fields, body=body))
-    check(answer, 400, "malformed_request")
+    expect_problem(answer, 400, "malformed_request")
 
 
-@pytest.mark.parametrize("value", ["x", "-1", "1.05", "0.1", "1.2.3", "99999999999999999999", " ", "1 2", "%31"])
+@pytest.mark.parametrize("value", ["x", " "])
 def test_a_bad_last_event_id_is_refused(api, value):
-    check(api.get("/v1/events", **{"Last-Event-ID": value}), 400, "malformed_request")
+    expect_problem(api.get("/v1/events", **{"Last-Event-ID": value}), 400, "malformed_request")
 
 
 def test_the_id_of_an_event_in_an_epoch_to_come_is_refused(api):
-    check(api.get("/v1/events", **{"Last-Event-ID": "1.5"}), 409, "position_ahead")
+    expect_problem(api.get("/v1/events", **{"Last-Event-ID": "1.5"}), 409, "position_ahead")
 
 
 # MARK: The problems themselves
 
 def test_every_problem_has_a_page_at_its_type(api):
     known = {problem["type"]: problem for problem in api.get("/problems").json["problems"]}
-    assert len(SEEN) >= 25 or len(SEEN) == 0, "run this file as a whole"
-    assert SEEN <= set(known)
     for type, problem in known.items():
         assert re.fullmatch(r"/problems/[a-z_]+", type)
         answer = api.request("GET", type, token=None)
@@ -621,8 +431,8 @@ def test_every_problem_has_a_page_at_its_type(api):
 
 def test_a_detail_never_carries_control_characters_back(api):
     answer = api.get("/%1b%5b31m%0d%0a" + "x" * 50)
-    problem = check(answer, 404)
+    problem = expect_problem(answer, 404)
     assert re.fullmatch(r"[\x20-\x7e]+", problem["detail"])
     answer = api.get("/v1/apps?%1b%5b31m=1")
-    assert re.fullmatch(r"[\x20-\x7e]+", check(answer, 400)["detail"])
+    assert re.fullmatch(r"[\x20-\x7e]+", expect_problem(answer, 400)["detail"])
     assert "\x1b" not in json.dumps(answer.json)

@@ -14,11 +14,12 @@ from cryptography.hazmat.primitives.serialization import (
 )  # fmt: skip
 from deployed import (
     ED25519_NAME, ED25519_PRIVATE, ED25519_PUBLIC, HOST, KINDS, P256_NAME, P256_PRIVATE, P256_PUBLIC, add_host, ask,
-    client_path, declare, key_id, make_app, pkcs8, private_key, problem,
+    client_path, declare, key_id, make_app, pkcs8, private_key,
 )  # fmt: skip
+from names import unique
 from pinledger import BINARY, pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 # The settings of each kind that has some, every one of them not its default.
 SETTINGS = {
     "dynapins": {"protocol": "ed25519", "ttl_seconds": 600},
@@ -41,7 +42,7 @@ DEFAULTS = {
 
 @pytest.fixture
 def app(api) -> str:
-    name = f"com.example.clients.{next(NUMBERS)}"
+    name = unique("com.example.clients.")
     api.make_app(name, HOST)
     return name
 
@@ -71,92 +72,55 @@ def test_every_kind_is_declared_shown_changed_and_removed(api, app):
     for number, kind in enumerate(KINDS, 1):
         removed = api.must("DELETE", client_path(app, kind) + "?reason=no%20more%20installs&force=true")
         assert [event["type"] for event in removed.json["events"]] == ["ClientRemoved"]
-        problem(api.get(client_path(app, kind)), 404, "client_unknown")
-        problem(api.request("DELETE", client_path(app, kind)), 404, "client_unknown")
+        expect_problem(api.get(client_path(app, kind)), 404, "client_unknown")
+        expect_problem(api.request("DELETE", client_path(app, kind)), 404, "client_unknown")
         assert len(api.must("GET", f"/v1/apps/{app}/clients").json["clients"]) == len(KINDS) - number
 
 
-RULE = {"id": 1, "platform": "IOS"}
-TEXT = {"message_key": "update", "language": "en", "text": "New."}
+# What readers refuse is in PinledgerServerTests/ClientRequestTests, and keys are in KeysTests: one of each comes over a connection here.
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "pointer"),
     [
-        ("dynapins", {"protocol": "rs256"}, "/protocol"),
-        ("dynapins", {"ttl_seconds": 59}, "/ttl_seconds"),
         ("dynapins", {"ttl_seconds": 604_801}, "/ttl_seconds"),
-        ("dynapins", {"ttl_seconds": "3600"}, "/ttl_seconds"),
-        ("dynapins", {"ttl_seconds": 3600.5}, "/ttl_seconds"),
-        ("dynapins", {"ttl": 3600}, "/ttl"),
-        # Another kind's.
-        ("dynapins", {"schema": "simple"}, "/schema"),
         ("curl", {"ttl_seconds": 3600}, "/ttl_seconds"),
-        ("wultra", {"understands_domains": "yes"}, "/understands_domains"),
-        ("wultra", {"entry_days": 0}, "/entry_days"),
-        ("wultra", {"entry_days": 3651}, "/entry_days"),
-        ("wultra", {"version_rules": [RULE | {"platform": "WEB"}]}, "/version_rules/0/platform"),
-        ("wultra", {"version_rules": [RULE | {"platform": "ios"}]}, "/version_rules/0/platform"),
-        ("wultra", {"version_rules": [RULE, {"platform": "IOS"}]}, "/version_rules/1/id"),
-        ("wultra", {"version_rules": [RULE, RULE]}, "/version_rules/1"),
-        ("wultra", {"version_rules": [RULE | {"required_version": "2.0"}]}, "/version_rules/0/required_version"),
-        ("wultra", {"version_rules": [RULE | {"suggested_version": "2.0.x"}]}, "/version_rules/0/suggested_version"),
-        ("wultra", {"version_rules": [RULE | {"major_os_version": -1}]}, "/version_rules/0/major_os_version"),
-        ("wultra", {"version_rules": [RULE | {"major_os_version": 1_000_000_000}]}, "/version_rules/0/major_os_version"),
-        ("wultra", {"version_rules": [RULE | {"message_key": "two\nlines"}]}, "/version_rules/0/message_key"),
-        ("wultra", {"version_rules": [RULE | {"id": number} for number in range(1, 202)]}, "/version_rules"),
-        ("wultra", {"texts": [TEXT | {"message_key": "k\u00e9y"}]}, "/texts/0/message_key"),
-        ("wultra", {"texts": [TEXT | {"language": "eng"}]}, "/texts/0/language"),
-        ("wultra", {"texts": [TEXT | {"language": "EN"}]}, "/texts/0/language"),
-        ("wultra", {"texts": [TEXT | {"text": ""}]}, "/texts/0/text"),
-        ("wultra", {"texts": [TEXT | {"text": "x" * 1001}]}, "/texts/0/text"),
-        ("wultra", {"texts": [TEXT, TEXT | {"text": "Again."}]}, "/texts/1"),
-        ("remote_config", {"schema": "both"}, "/schema"),
-        ("remote_config", {"hash": "sha1"}, "/hash"),
-        ("dynapins", {"hash": "spki"}, "/hash"),
+        ("wultra", {"version_rules": [{"id": 1, "platform": "IOS"}, {"platform": "IOS"}]}, "/version_rules/1/id"),
         ("remote_config", {"parameter": "1st"}, "/parameter"),
-        ("remote_config", {"parameter": "with-hyphen"}, "/parameter"),
-        ("remote_config", {"parameter": ""}, "/parameter"),
-        ("remote_config", {"parameter": "x" * 257}, "/parameter"),
-        ("remote_config", {"firebase_project": "Shop-prod"}, "/firebase_project"),
-        ("remote_config", {"firebase_project": "shop-prod-"}, "/firebase_project"),
-        ("remote_config", {"firebase_app": "1:1:windows:aa"}, "/firebase_app"),
-        ("remote_config", {"firebase_app": "1:1:ios:a'a"}, "/firebase_app"),
         ("muejam", [], ""),
-        ("muejam", "none", ""),
     ],
 )
 def test_settings_are_refused_by_name(api, app, kind, settings, pointer):
-    before = api.recorded()
+    mark = api.mark()
     for query in ("", "?dry_run=true"):
         answer = api.request("PUT", client_path(app, kind) + query, {"settings": settings})
-        told = problem(answer, 422, "invalid_value")
+        told = expect_problem(answer, 422, "invalid_value")
         assert [error["pointer"] for error in told["errors"]] == [f"/settings{pointer}"], told
-    assert api.recorded() == before
+    assert api.since(mark) == []
 
 
-@pytest.mark.parametrize("kind", ["firebase", "DYNAPINS", "%64ynapin", "okhttp3", "-"])
+@pytest.mark.parametrize("kind", ["firebase", "%64ynapin"])
 def test_other_kinds_of_clients_are_refused(api, app, kind):
-    before = api.recorded()
+    mark = api.mark()
     for method, more, body in [("PUT", "", {}), ("GET", "", None), ("DELETE", "", None), ("POST", "/key", {})]:
         answer = api.request(method, client_path(app, kind, more), body)
         assert answer.status in (400, 404) and answer["Content-Type"] == "application/problem+json", str(answer)
-    assert api.recorded() == before
+    assert api.since(mark) == []
 
 
 def test_an_operation_asks_for_a_token_an_app_and_a_kind(api, app):
-    before = api.recorded()
+    mark = api.mark()
     operations = [
         ("GET", "/clients", None), ("GET", "/clients/dynapins", None), ("PUT", "/clients/dynapins", {}),
         ("DELETE", "/clients/dynapins", None), ("POST", "/clients/dynapins/key", {}), ("GET", "/compat", None),
         ("GET", "/export/curl", None),
     ]  # fmt: skip
     for method, path, body in operations:
-        problem(api.request(method, f"/v1/apps/{app}{path}", body, token=None), 401, "token_missing")
-        problem(api.request(method, f"/v1/apps/com.example.nowhere{path}", body), 404, "app_unknown")
+        expect_problem(api.request(method, f"/v1/apps/{app}{path}", body, token=None), 401, "token_missing")
+        expect_problem(api.request(method, f"/v1/apps/com.example.nowhere{path}", body), 404, "app_unknown")
     for method, path, body in operations[1:2] + operations[3:5]:
-        problem(api.request(method, f"/v1/apps/{app}{path}", body), 404, "client_unknown")
-    assert api.recorded() == before
+        expect_problem(api.request(method, f"/v1/apps/{app}{path}", body), 404, "client_unknown")
+    assert api.since(mark) == []
 
 
 # MARK: Keys
@@ -176,12 +140,10 @@ def traditional(key) -> str:
 
 FORMS = {
     "PKCS#8 in base64": lambda text: text,
-    "PKCS#8 in lines of base64": lambda text: "\n".join(text[place : place + 64] for place in range(0, len(text), 64)) + "\n",
-    "PKCS#8 in PEM": lambda text: pkcs8(private_key(text)),
     "PKCS#8 in PEM with CRLF": lambda text: pkcs8(private_key(text)).replace("\n", "\r\n"),
     "the number in base64": lambda text: raw(private_key(text)),
+    "SEC1 in PEM": lambda text: traditional(private_key(text)),
 }
-SEC1 = {"SEC1 in PEM": lambda text: traditional(private_key(text))}
 VECTORS = [
     ("dynapins", {"protocol": "ed25519"}, ED25519_PRIVATE, ED25519_PUBLIC, "ed25519", ED25519_NAME),
     ("dynapins", {"protocol": "es256"}, P256_PRIVATE, P256_PUBLIC, "es256", P256_NAME),
@@ -192,10 +154,11 @@ VECTORS = [
 @pytest.mark.parametrize(
     ("kind", "settings", "private", "public", "algorithm", "name", "write"),
     [
-        pytest.param(*vector, write, id=f"{vector[0]} {vector[4]}, {form}")
-        for vector in VECTORS
-        # There is no SEC1 of Ed25519.
-        for form, write in (FORMS if vector[4] == "ed25519" else FORMS | SEC1).items()
+        pytest.param(*VECTORS[vector], FORMS[form], id=f"{VECTORS[vector][0]} {VECTORS[vector][4]}, {form}")
+        for vector, form in [
+            (0, "PKCS#8 in PEM with CRLF"), (0, "the number in base64"), (1, "SEC1 in PEM"), (2, "PKCS#8 in base64"),
+            (2, "the number in base64"),
+        ]
     ],
 )
 def test_an_imported_key_is_the_one_that_installs_have_built_in(
@@ -234,43 +197,26 @@ def test_an_rsa_key_is_imported_too(api, app, write):
     ],
 )
 def test_a_generated_key_is_a_new_one_of_the_right_kind(api, app, kind, settings, algorithm, type):
-    made = []
-    for _ in range(2):
-        declare(api, app, kind, settings)
-        answer = api.must("POST", client_path(app, kind, "/key"), {})
-        key = answer.json["key"]
-        public = load_der_public_key(base64.b64decode(key["public_key"]))
-        assert isinstance(public, type) and key["algorithm"] == algorithm
-        if type is ec.EllipticCurvePublicKey:
-            assert public.curve.name == "secp256r1"
-        if type is rsa.RSAPublicKey:
-            assert public.key_size >= 2048
-        assert key["key_id"] == key_id(key["public_key"]) and key == shown(api, app, kind)["key"]
-        made.append(key["key_id"])
-        api.must("DELETE", client_path(app, kind) + "?reason=anew&force=true")
-    assert len(set(made)) == 2
+    declare(api, app, kind, settings)
+    key = api.must("POST", client_path(app, kind, "/key"), {}).json["key"]
+    public = load_der_public_key(base64.b64decode(key["public_key"]))
+    assert isinstance(public, type) and key["algorithm"] == algorithm
+    if type is ec.EllipticCurvePublicKey:
+        assert public.curve.name == "secp256r1"
+    if type is rsa.RSAPublicKey:
+        assert public.key_size >= 2048
+    assert key["key_id"] == key_id(key["public_key"]) and key == shown(api, app, kind)["key"]
 
 
 @functools.cache
 def unfit_keys() -> dict[str, tuple[str, str]]:
     """By what is wrong: the kind it is given to, and the text."""
-    p256, small, good = private_key(P256_PRIVATE), rsa.generate_private_key(65537, 1024), rsa.generate_private_key(65537, 2048)
-    public = p256.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    p256, small = private_key(P256_PRIVATE), rsa.generate_private_key(65537, 1024)
     locked = p256.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")).decode()
-    other = ec.generate_private_key(ec.SECP384R1())
     return {
-        "nothing": ("wultra", ""),
         "not base64": ("wultra", "this is no key!"),
-        "cut short": ("wultra", P256_PRIVATE[:-8]),
-        "a public key": ("wultra", public),
         "a passphrase": ("wultra", locked),
-        "Ed25519 for Wultra": ("wultra", ED25519_PRIVATE),
-        "RSA for Wultra": ("wultra", pkcs8(good)),
-        "P-256 for ssl-pinning": ("ssl_pinning", P256_PRIVATE),
-        "another curve": ("wultra", pkcs8(other)),
         "RSA of 1024 bits": ("ssl_pinning", pkcs8(small)),
-        "zero": ("wultra", base64.b64encode(bytes(32)).decode()),
-        "above the order": ("wultra", base64.b64encode(b"\xff" * 32).decode()),
         "not for these settings": ("dynapins", ED25519_PRIVATE),
     }
 
@@ -279,7 +225,7 @@ def unfit_keys() -> dict[str, tuple[str, str]]:
 def test_a_key_that_does_not_fit_the_kind_is_refused_and_not_repeated(api, app, what):
     kind, text = unfit_keys()[what]
     declare(api, app, kind)
-    before = api.recorded()
+    mark = api.mark()
     for query in ("", "?dry_run=true"):
         answer = api.request("POST", client_path(app, kind, "/key") + query, {"private_key": text})
         assert 400 <= answer.status < 500 and answer["Content-Type"] == "application/problem+json", str(answer)
@@ -287,41 +233,39 @@ def test_a_key_that_does_not_fit_the_kind_is_refused_and_not_repeated(api, app, 
             assert [error["pointer"] for error in answer.json["errors"]] == ["/private_key"]
         for line in filter(lambda line: len(line) > 12, text.splitlines()):
             assert line not in json.dumps(answer.json) or line.startswith("-----")
-    assert api.recorded() == before and "key" not in shown(api, app, kind)
+    assert api.since(mark) == [] and "key" not in shown(api, app, kind)
 
 
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        ("curl", {}), ("muejam", {}), ("remote_config", {"private_key": P256_PRIVATE}), ("okhttp", {}), ("netkit", {}),
-        ("wultra", {"private_key": 7}), ("wultra", {"private_key": "A" * (70 << 10)}), ("wultra", {"key": P256_PRIVATE}),
+        ("curl", {}), ("wultra", {"private_key": 7}), ("wultra", {"private_key": "A" * (70 << 10)}),
     ],
 )  # fmt: skip
 def test_a_key_is_accepted_for_signed_kinds_only_and_as_one_text(api, app, kind, body):
     declare(api, app, kind)
-    before = api.recorded()
+    mark = api.mark()
     answer = api.request("POST", client_path(app, kind, "/key"), body)
     assert 400 <= answer.status < 500 and answer["Content-Type"] == "application/problem+json", str(answer)
-    assert api.recorded() == before
+    assert api.since(mark) == []
 
 
-@pytest.mark.parametrize("kind", ["muejam", "netkit", "remote_config"])
-def test_setting_a_key_where_nothing_is_signed_is_refused_without_advising_force(api, app, kind):
-    declare(api, app, kind)
+def test_setting_a_key_where_nothing_is_signed_is_refused_without_advising_force(api, app):
+    declare(api, app, "muejam")
     for body in ({}, {"force": True, "reason": "a test"}):
-        told = problem(api.post(client_path(app, kind, "/key"), body), 409, "client_keyless")
+        told = expect_problem(api.post(client_path(app, "muejam", "/key"), body), 409, "client_keyless")
         assert "without" in told["advice"] and "force" not in told["advice"]
 
 
 def test_a_key_that_installs_have_is_replaced_only_with_force_and_a_reason(api, app):
     declare(api, app, "wultra", key=P256_PRIVATE)
-    path, before = client_path(app, "wultra", "/key"), api.recorded()
+    path, mark = client_path(app, "wultra", "/key"), api.mark()
     reason = {"reason": "the key was in a backup that is gone"}
-    problem(api.post(path, {}), 422, "reason_required")
-    problem(api.post(path, {"force": True}), 422, "reason_required")
-    problem(api.post(path, reason), 409, "client_key")
-    problem(api.post(f"{path}?dry_run=true", reason), 409, "client_key")
-    assert api.recorded() == before and shown(api, app, "wultra")["key"]["public_key"] == P256_PUBLIC
+    expect_problem(api.post(path, {}), 422, "reason_required")
+    expect_problem(api.post(path, {"force": True}), 422, "reason_required")
+    expect_problem(api.post(path, reason), 409, "client_key")
+    expect_problem(api.post(f"{path}?dry_run=true", reason), 409, "client_key")
+    assert api.since(mark) == [] and shown(api, app, "wultra")["key"]["public_key"] == P256_PUBLIC
     # The refused ones have erased nothing that is in use.
     assert ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw==").status == 200
     replaced = api.must("POST", path, reason | {"force": True})
@@ -335,9 +279,9 @@ def test_a_key_that_installs_have_is_replaced_only_with_force_and_a_reason(api, 
 
 def test_settings_that_need_another_key_are_refused_until_the_kind_is_declared_again(api, app):
     declare(api, app, "dynapins", {"protocol": "ed25519"}, ED25519_PRIVATE)
-    before = api.recorded()
-    problem(api.request("PUT", client_path(app, "dynapins"), {"settings": {"protocol": "es256"}}), 409, "client_key")
-    assert api.recorded() == before
+    mark = api.mark()
+    expect_problem(api.request("PUT", client_path(app, "dynapins"), {"settings": {"protocol": "es256"}}), 409, "client_key")
+    assert api.since(mark) == []
     # Without the key nothing is lost by it.
     declare(api, app, "dynapins", {"protocol": "ed25519", "ttl_seconds": 60})
     assert shown(api, app, "dynapins")["key"]["public_key"] == ED25519_PUBLIC
@@ -358,7 +302,7 @@ def test_a_rehearsal_makes_a_key_and_keeps_nothing(own_server):
     api, app = own_server.api, "com.example.rehearsed"
     api.make_app(app, HOST)
     declare(api, app, "wultra")
-    before = api.recorded()
+    mark = api.mark()
     for body in ({}, {"private_key": P256_PRIVATE}):
         answer = api.must("POST", client_path(app, "wultra", "/key?dry_run=true"), body)
         assert answer.json["dry_run"] is True and [event["type"] for event in answer.json["events"]] == ["ClientKeySet"]
@@ -368,9 +312,9 @@ def test_a_rehearsal_makes_a_key_and_keeps_nothing(own_server):
         assert key["key_id"] not in dump(own_server)
     assert api.must("PUT", client_path(app, "curl") + "?dry_run=true", {}).json["dry_run"] is True
     assert api.must("DELETE", client_path(app, "wultra") + "?dry_run=true&reason=x&force=true").json["dry_run"] is True
-    problem(api.get(client_path(app, "curl")), 404, "client_unknown")
-    assert api.recorded() == before
-    problem(
+    expect_problem(api.get(client_path(app, "curl")), 404, "client_unknown")
+    assert api.since(mark) == []
+    expect_problem(
         ask(api, f"/compat/wultra/app/init?appName={app}", X_Cert_Pinning_Challenge="AAECAwQFBgcICQoLDA0ODw=="), 409, "client_key_missing"
     )
 
@@ -431,9 +375,9 @@ def test_a_stale_change_of_clients_is_refused(api, app):
     tag = api.get(f"/v1/apps/{app}/clients")["ETag"]
     assert api.request("PUT", client_path(app, "curl"), {}, {"If-Match": tag}).status < 300
     for method, more, body in [("PUT", "", {"settings": {}}), ("DELETE", "?reason=x", None)]:
-        problem(api.request(method, client_path(app, "curl") + more, body, {"If-Match": tag}), 412, "stale_version")
+        expect_problem(api.request(method, client_path(app, "curl") + more, body, {"If-Match": tag}), 412, "stale_version")
     declare(api, app, "wultra")
-    problem(api.request("POST", client_path(app, "wultra", "/key"), {}, {"If-Match": tag}), 412, "stale_version")
+    expect_problem(api.request("POST", client_path(app, "wultra", "/key"), {}, {"If-Match": tag}), 412, "stale_version")
     assert "key" not in shown(api, app, "wultra")
 
 
@@ -514,7 +458,7 @@ def test_clients_are_managed_from_the_command_line(server, api, app, tmp_path):
     assert shown(api, app, "wultra")["key"]["public_key"] == P256_PUBLIC
     server.cli("client", "remove", app, "okhttp", "--reason", "rewritten")
     assert [one["client"] for one in api.must("GET", f"/v1/apps/{app}/clients").json["clients"]] == ["dynapins", "remote_config", "wultra"]
-    said = "".join(done.stdout + done.stderr for done in (refused, server.cli("client", "list", app)))
+    said = refused.stdout + refused.stderr + listed + text
     assert "PRIVATE" not in said and P256_PRIVATE not in said
 
 
@@ -525,14 +469,12 @@ def test_the_command_line_names_the_limits_of_a_client(server, app, tmp_path):
     settings.write_text("{")
     for arguments in [
         ("client", "set", app, "dynapins", "--settings", str(settings)),
-        ("client", "set", app, "dynapins", "--settings", str(tmp_path / "missing.json")),
         ("client", "set", app, "wultra", "--key", str(tmp_path / "missing.pem")),
         ("client", "set", app, "nothing"),
-        ("client", "show", app, "dynapins"),
         ("client", "remove", app, "dynapins"),
     ]:
         done = subprocess.run(
             [BINARY, *arguments], env=server.environment | {"PINLEDGER_DATA": str(server.data), "NO_COLOR": "1"},
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         assert done.returncode != 0 and done.stderr and "Fatal" not in done.stderr, done

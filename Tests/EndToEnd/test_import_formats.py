@@ -1,19 +1,18 @@
 """Files that installs have built in, and what other servers have, are planned first and then recorded as one change."""
 
 import base64
-import itertools
 import json
 import plistlib
 import threading
-import time
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from deployed import HOST, P256_POINT, P256_PRIVATE, P256_PUBLIC, Identity, add_host, ask, key_id, private_key
-from pinledger import from_now, pin_of
+from names import unique
+from pinledger import eventually, from_now, pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 XML, TEXT = "application/xml", "text/plain"
 DAY = (datetime.now(timezone.utc) + timedelta(days=30)).strftime("%Y-%m-%d")
 ONE, TWO = pin_of("import one"), pin_of("import two")
@@ -24,7 +23,7 @@ def bare(pin: str) -> str:
 
 
 def app_name() -> str:
-    return f"com.example.formats.{next(NUMBERS)}"
+    return unique("com.example.formats.")
 
 
 def nsc(*pins: str, host: str = HOST, until: str | None = DAY, more: str = "") -> bytes:
@@ -73,10 +72,10 @@ def send(api, format: str, body: bytes, app: str, type: str = XML, *, headers: d
 
 def import_twice(api, format: str, body: bytes, app: str, type: str):
     """First the plan, then what was planned and nothing else; the last answer."""
-    before = api.recorded()
+    mark = api.mark()
     planned = send(api, format, body, app, type, dry_run="true")
     assert planned.status == 200, str(planned)
-    assert api.recorded() == before and api.get(f"/v1/apps/{app}").status == 404
+    assert api.since(mark) == [] and api.get(f"/v1/apps/{app}").status == 404
     plan = planned.json
     assert plan["dry_run"] is True and plan["plan"][0] == f"create the app {app}"
     recorded = send(api, format, body, app, type, plan_hash=plan["plan_hash"])
@@ -85,7 +84,7 @@ def import_twice(api, format: str, body: bytes, app: str, type: str):
     assert [(event["type"], event["data"]) for event in recorded.json["events"]] == [
         (event["type"], event["data"]) for event in plan["events"]
     ]
-    assert api.recorded() == before + len(plan["events"])
+    assert len(api.since(mark)) == len(plan["events"])
     return recorded
 
 
@@ -121,31 +120,32 @@ def test_a_file_is_planned_recorded_as_one_change_and_served(api, format):
     assert until == (f"{DAY}T00:00:00Z" if format in ("android_nsc", "trustkit_ios") else None)
 
 
-@pytest.mark.parametrize("format", FILES)
+@pytest.mark.parametrize("format", ["android_nsc", "firebase_template"])
 def test_a_repeated_import_is_answered_by_its_record(api, format):
     make, type = FILES[format]
     app = app_name()
     headers = {"Idempotency-Key": f"import {app}"}
     first = send(api, format, make(ONE, TWO), app, type, headers=headers)
-    after = api.recorded()
+    mark = api.mark()
     again = send(api, format, make(ONE, TWO), app, type, headers=headers)
     assert (first.status, again.status) == (201, 201), str(again)
     assert again["Idempotency-Replayed"] == "true" and again.recorded == first.recorded
     other = send(api, format, make(TWO, ONE), app, type, headers=headers)
-    assert (other.status, other.json["type"]) == (422, "/problems/idempotency_key_reused")
-    assert api.recorded() == after
+    expect_problem(other, 422, "idempotency_key_reused")
+    assert api.since(mark) == []
 
 
 def test_a_plan_that_is_not_that_of_the_file_is_refused(api):
     app = app_name()
     planned = send(api, "android_nsc", nsc(ONE, TWO), app, dry_run="true").json
-    before = api.recorded()
+    mark = api.mark()
     refused = send(api, "android_nsc", nsc(TWO, ONE), app, plan_hash=planned["plan_hash"])
-    assert (refused.status, refused.json["type"]) == (409, "/problems/plan_stale")
-    assert api.recorded() == before and api.get(f"/v1/apps/{app}").status == 404
+    expect_problem(refused, 409, "plan_stale")
+    assert api.since(mark) == [] and api.get(f"/v1/apps/{app}").status == 404
 
 
-@pytest.mark.parametrize("format", ["android_nsc", "trustkit_android", "trustkit_ios", "apple_ats", "hpkp"])
+# ClientFormatsTests/ExportsImportTests has all formats.
+@pytest.mark.parametrize("format", ["trustkit_android", "apple_ats"])
 def test_an_exported_file_is_imported_as_the_same_pins(api, format):
     app, copy = app_name(), app_name()
     api.must("POST", "/v1/apps", {"app": app})
@@ -179,14 +179,11 @@ def test_a_host_with_one_pin_only_reports_and_settings_without_counterpart_are_l
     assert reports["severity"] == "warning" and lines[reports["line"] - 1][reports["column"] - 1 :].startswith("<array>")
 
 
-@pytest.mark.parametrize(
-    ("until", "words"), [("2020-01-01", "were valid until"), ("2035-01-01", "sixty days"), ("soon", "is not a date")]
-)
-def test_an_end_that_no_document_may_have_is_not_taken_over(api, until, words):
+def test_an_end_that_no_document_may_have_is_not_taken_over(api):
     app = app_name()
-    answer = send(api, "android_nsc", nsc(ONE, TWO, until=until), app)
+    answer = send(api, "android_nsc", nsc(ONE, TWO, until="2020-01-01"), app)
     assert answer.status == 201, str(answer)
-    assert any(words in finding["detail"] for finding in answer.json["findings"])
+    assert any("were valid until" in finding["detail"] for finding in answer.json["findings"])
     assert api.get(f"/v1/apps/{app}").json.get("pins_valid_until") is None
 
 
@@ -198,9 +195,9 @@ def test_one_app_takes_the_files_of_both_platforms_and_names_clients_that_a_kill
     assert any("with the same pins and mode" in one["detail"] for one in second.json["findings"])
     assert {one["client"] for one in api.must("GET", f"/v1/apps/{app}/clients").json["clients"]} == {"android_nsc", "trustkit_ios"}
     # Once more nothing is to be done.
-    before = api.recorded()
+    mark = api.mark()
     again = send(api, "trustkit_ios", trustkit(ONE, TWO, until=None), app)
-    assert again.status == 200 and again.json["plan"] == [] and api.recorded() == before
+    assert again.status == 200 and again.json["plan"] == [] and api.since(mark) == []
     engaged = api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": from_now(hours=1), "reason": "a test"}).json
     told = {one["client"] for one in engaged["guard_rail_findings"] if one.get("limit") == "kill_switch"}
     assert told == {"android_nsc", "trustkit_ios"}
@@ -210,13 +207,13 @@ def test_one_app_takes_the_files_of_both_platforms_and_names_clients_that_a_kill
 def test_a_host_that_differs_from_the_apps_is_refused_with_all_differences(api):
     app = app_name()
     assert send(api, "android_nsc", nsc(ONE, TWO), app).status == 201
-    before = api.recorded()
+    mark = api.mark()
     three = pin_of("import three")
     other = send(api, "apple_ats", ats(ONE, three), app, force="true", reason="a%20test")
-    assert (other.status, other.json["type"]) == (422, "/problems/import_refused")
+    expect_problem(other, 422, "import_refused")
     assert f"the app lacks 1 pin: {three}" in other.json["errors"][0]["detail"]
     assert f"the file lacks 1 pin: {TWO}" in other.json["errors"][0]["detail"]
-    assert api.recorded() == before
+    assert api.since(mark) == []
     beside = send(api, "android_nsc", nsc(ONE, TWO, host="www.example.com"), app)
     assert beside.status == 200, str(beside)
     assert {bare(ONE), bare(TWO)} <= set(texts(served(api, app, "www.example.com")))
@@ -244,10 +241,13 @@ def test_a_template_s_conditional_value_is_taken_where_it_is_named(api):
     assert send(api, "firebase_template", body, app, "application/json", condition="beta").status == 200
     assert served(api, app, "beta.example.com")
     missing = send(api, "firebase_template", body, app_name(), "application/json", condition="none")
-    assert (missing.status, missing.json["type"]) == (422, "/problems/import_refused")
+    expect_problem(missing, 422, "import_refused")
 
 
 # MARK: What is refused
+
+# Every file and request that readers refuse is in PinledgerServerTests/ImportRequestTests: one for each format comes over a connection
+# here, and those that would be costly to read.
 
 ENTITIES = b"<!DOCTYPE a [<!ENTITY a 'aaaaaaaaaa'>" + b"".join(
     b"<!ENTITY %c '%s'>" % (98 + n, b"&%c;" % (97 + n) * 10) for n in range(9)
@@ -259,34 +259,12 @@ ENTITIES = b"<!DOCTYPE a [<!ENTITY a 'aaaaaaaaaa'>" + b"".join(
     ("format", "body"),
     [
         ("android_nsc", ENTITIES),
-        ("android_nsc", b"<!DOCTYPE a SYSTEM 'http://127.0.0.1:1/x'><network-security-config/>"),
-        ("android_nsc", b"<!DOCTYPE a [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><network-security-config>&x;</network-security-config>"),
-        ("android_nsc", b"<a>" * 100_000),
-        ("android_nsc", b"<network-security-config " + b" ".join(b"a%d=''" % n for n in range(100_000)) + b"/>"),
         ("android_nsc", nsc(ONE, TWO).replace(b"<domain>", b"<domain>x.example.com</domain>" * 20_000 + b"<domain>")),
-        ("android_nsc", b"<network-security-config>" + b"<x/>" * 200_000 + b"</network-security-config>"),
-        ("android_nsc", b"<?php system('x') ?><network-security-config/>"),
-        ("android_nsc", b"<network-security-config><![CDATA[x]]></network-security-config>"),
-        ("android_nsc", nsc(ONE, TWO).replace(b"utf-8", b"utf-16")),
-        ("android_nsc", nsc(ONE, TWO).decode().encode("utf-16")),
-        ("android_nsc", nsc(ONE, TWO)[:-30]),
-        ("android_nsc", nsc(ONE, TWO[:-4])),
-        ("android_nsc", nsc(ONE, TWO, host="192.0.2.1")),
         ("android_nsc", nsc(ONE, TWO, host="co.uk")),
-        ("android_nsc", nsc(ONE, "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")),
-        ("android_nsc", nsc()),
-        ("android_nsc", b""),
         ("android_nsc", b"\xff\xfe\x00"),
-        ("android_nsc", trustkit(ONE, TWO)),
-        ("trustkit_ios", nsc(ONE, TWO)),
         ("trustkit_ios", ats(ONE, TWO)),
-        ("apple_ats", plistlib.dumps({"NSAppTransportSecurity": {}}, fmt=plistlib.FMT_BINARY)),
         ("apple_ats", b"<plist>" + b"<array>" * 50_000),
-        ("apple_ats", b"<plist><dict>" + b"<key>k</key><true/>" * 2 + b"</dict></plist>"),
-        ("hpkp", b"x\n" * 400_000),
-        ("hpkp", b"Host: " + b"a" * 500_000),
         ("hpkp", b"Public-Key-Pins: " + b';"' * 400_000),
-        ("hpkp", b"\x00" * 1000),
     ],
     ids=lambda value: value if isinstance(value, str) else f"{len(value)}",
 )
@@ -308,25 +286,16 @@ def test_a_binary_property_list_is_refused_with_the_command_that_converts_it(api
 @pytest.mark.parametrize(
     ("format", "type", "query", "status", "kind"),
     [
-        ("android_nsc", "application/json", {}, 415, "unsupported_media_type"),
         ("android_nsc", "text/xml; charset=iso-8859-1", {}, 415, "unsupported_media_type"),
-        ("android_nsc", "image/png", {}, 415, "unsupported_media_type"),
-        ("hpkp", "application/xml", {}, 415, "unsupported_media_type"),
-        ("wultra", "text/plain", {}, 415, "unsupported_media_type"),
-        ("firebase_template", "application/octet-stream", {}, 415, "unsupported_media_type"),
-        ("trustkit_android", XML, {}, 400, "malformed_request"),
         ("okhttp", XML, {}, 400, "malformed_request"),
-        ("android_nsc", XML, {"host": HOST}, 400, "malformed_request"),
         ("hpkp", TEXT, {"host": "*.example.com"}, 400, "malformed_request"),
-        ("hpkp", TEXT, {"host": "Example.com"}, 400, "malformed_request"),
-        ("android_nsc", XML, {"condition": "x"}, 400, "malformed_request"),
         ("android_nsc", XML, {"parameter": "x"}, 400, "unknown_parameter"),
         ("wultra", "application/json", {}, 400, "malformed_json"),
     ],
 )
 def test_a_wrong_import_request_is_refused(api, format, type, query, status, kind):
     answer = send(api, format, nsc(ONE, TWO), app_name(), type, **query)
-    assert (answer.status, answer.json["type"]) == (status, f"/problems/{kind}"), str(answer)
+    expect_problem(answer, status, kind)
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -408,7 +377,7 @@ def test_a_mobile_utility_server_is_taken_over(api, identities, form):
 
 
 def test_the_names_under_which_clients_find_a_certificate_are_listed(api, tmp_path, identities):
-    app = f"wultra-{next(NUMBERS)}"
+    app = unique("wultra-")
     named = Identity(tmp_path, "named", common_name="Shop Front")
     body = json.dumps(answers(app, identities[0], named)).encode()
     planned = send(api, "wultra", body, app, "application/json", dry_run="true")
@@ -430,8 +399,8 @@ def test_a_change_during_an_import_is_not_undone(server, api, identities):
     importing = threading.Thread(target=lambda: answers.append(send(api, "wultra", body, app, JSON)))
     with server.locked("pinledger.client_secret", "EXCLUSIVE"):
         importing.start()
-        time.sleep(1)
-        assert importing.is_alive(), answers
+        waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'pinledger.client_secret'::regclass"
+        eventually(lambda: server.sql(waiting) == "1", "an import that waits to store the key")
         api.must("PUT", f"/v1/apps/{app}/clients/wultra", {"settings": {"entry_days": 90}})
     importing.join()
     assert answers[0].status == 200, str(answers[0])
@@ -439,12 +408,12 @@ def test_a_change_during_an_import_is_not_undone(server, api, identities):
     assert settings["entry_days"] == 90 and len(settings["version_rules"]) == len(settings["texts"]) == 1
     # A request that names a stale version is refused.
     stale = send(api, "android_nsc", nsc(ONE, TWO, host="www.example.com"), app, headers={"If-Match": '"1"'})
-    assert (stale.status, stale.json["type"]) == (412, "/problems/stale_version")
+    expect_problem(stale, 412, "stale_version")
 
 
 def test_an_import_without_a_format_lists_all_of_them(api):
     answer = send(api, "remote_config", b"{}", app_name(), JSON)
-    assert (answer.status, answer.json["type"]) == (400, "/problems/malformed_request")
+    expect_problem(answer, 400, "malformed_request")
     assert "remote-config" in answer.json["detail"] and "android_nsc" in answer.json["detail"]
 
 
@@ -479,7 +448,7 @@ def test_a_key_that_differs_from_the_installs_needs_force(api, identities):
     api.must("PUT", f"/v1/apps/{app}/clients/wultra", {})
     api.must("POST", f"/v1/apps/{app}/clients/wultra/key", {})
     refused = send(api, "wultra", body, app, JSON)
-    assert (refused.status, refused.json["type"]) == (409, "/problems/client_key")
+    expect_problem(refused, 409, "client_key")
     assert api.get(f"/v1/apps/{app}/hosts/{HOST}").status == 404, "it is one change, or none"
     assert send(api, "wultra", body, app, JSON, force="true", reason="moved").status == 200
     assert api.get(f"/v1/apps/{app}/clients/wultra").json["key"]["key_id"] == key_id(P256_PUBLIC)
@@ -523,9 +492,9 @@ def test_the_command_shows_the_plan_and_records_what_was_shown(server, api, tmp_
     told = server.cli("import", "android_nsc", str(file), "--app", app, "--plan-hash", hash, "--reason", "taken over")
     assert "Recorded as" in told.stdout
     assert {event["reason"] for event in api.history(f"/v1/apps/{app}/history")} == {"taken over"}
-    before = api.recorded()
+    mark = api.mark()
     again = server.cli("import", "android_nsc", str(file), "--app", app)
-    assert "with the same pins and mode" in again.stderr and api.recorded() == before
+    assert "with the same pins and mode" in again.stderr and api.since(mark) == []
     file.write_bytes(nsc(ONE, pin_of("import three")))
     assert "the app lacks 1 pin" in server.cli("import", "android_nsc", str(file), "--app", app, status=3).stderr
     server.cli("import", "android_nsc", str(file), status=2)

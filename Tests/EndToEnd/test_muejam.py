@@ -1,15 +1,15 @@
 """MueJam's clients: whole certificates' fingerprints, by which urllib3 tells a server from another."""
 
-import itertools
 from datetime import datetime, timezone
 
 import pytest
 import urllib3
-from deployed import HOST, Identity, add_host, ask, check_conditional, declare, make_app, problem
+from deployed import HOST, Identity, add_host, ask, check_conditional, declare, make_app
+from names import unique
 from pinledger import pin_of
+from problems import expect_problem
 from tls_server import TLSServer
 
-NUMBERS = itertools.count()
 
 
 def path(app: str, host: str = HOST, name: str = "fingerprints") -> str:
@@ -22,7 +22,7 @@ def colons(digest: bytes) -> str:
 
 @pytest.fixture(scope="module")
 def app(server, identities) -> str:
-    app = make_app(server.api, f"com.example.muejam.{next(NUMBERS)}", *identities[:2])
+    app = make_app(server.api, unique("com.example.muejam."), *identities[:2])
     add_host(server.api, app, "bare.example.com", {"pin": pin_of("bare 1")}, {"pin": pin_of("bare 2")})
     declare(server.api, app, "muejam")
     return app
@@ -31,7 +31,7 @@ def app(server, identities) -> str:
 def connects(tls: TLSServer, fingerprint: str) -> bool:
     """Whether urllib3 takes the server, by nothing but the fingerprint."""
     with urllib3.HTTPSConnectionPool(
-        "127.0.0.1", tls.port, assert_fingerprint=fingerprint, server_hostname=HOST, cert_reqs="CERT_NONE", retries=False, timeout=60
+        "127.0.0.1", tls.port, assert_fingerprint=fingerprint, server_hostname=HOST, cert_reqs="CERT_NONE", retries=False, timeout=300
     ) as pool:
         try:
             return pool.request("GET", "/").status == 200
@@ -88,15 +88,10 @@ def test_a_fingerprint_is_compared_however_it_is_spelled(api, app, identities):
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [
+        # ClientFormatsTests/MueJamFingerprintsTests has the others.
         ({}, "MISSING_FIELD", "fingerprint"),
-        ({"fingerprint": ""}, "MISSING_FIELD", "fingerprint"),
-        ({"fingerprint": None}, "MISSING_FIELD", "fingerprint"),
-        ({"fingerprint": 7}, "INVALID_FIELD_VALUE", "fingerprint"),
         ({"fingerprint": "AA", "algorithm": "md5"}, "INVALID_FIELD_VALUE", "algorithm"),
-        ({"fingerprint": "AA", "algorithm": 256}, "INVALID_FIELD_VALUE", "algorithm"),
-        (b"[]", "INVALID_FIELD_VALUE", "body"),
         (b"{", "INVALID_FIELD_VALUE", "body"),
-        (b"", "INVALID_FIELD_VALUE", "body"),
     ],
 )
 def test_a_fingerprint_that_cannot_be_compared_is_named(api, app, body, code, field):
@@ -117,7 +112,7 @@ def test_a_host_without_known_certificates_gets_no_fingerprints(api, app, host):
 
 
 def test_an_expired_certificate_is_left_out(api, tmp_path, identities):
-    app = f"com.example.muejam.{next(NUMBERS)}"
+    app = unique("com.example.muejam.")
     # It was made an hour ago, for no day at all.
     make_app(api, app, identities[0], Identity(tmp_path, "over", days=0))
     declare(api, app, "muejam")
@@ -125,9 +120,9 @@ def test_an_expired_certificate_is_left_out(api, tmp_path, identities):
 
 
 def test_an_app_without_muejam_clients_has_no_such_server(api):
-    app = f"com.example.muejam.{next(NUMBERS)}"
+    app = unique("com.example.muejam.")
     for kind in ("app_unknown", "client_unknown"):
-        problem(ask(api, path(app)), 404, kind)
-        problem(ask(api, path(app, name="verify"), "POST", {"fingerprint": "AA"}), 404, kind)
+        expect_problem(ask(api, path(app)), 404, kind)
+        expect_problem(ask(api, path(app, name="verify"), "POST", {"fingerprint": "AA"}), 404, kind)
         if kind == "app_unknown":
             api.make_app(app, HOST)

@@ -1,7 +1,6 @@
 """Wultra's clients: signatures over their challenges and in the static file, the version gate, and what 2.x can be told."""
 
 import base64
-import itertools
 import json
 import os
 import time
@@ -12,12 +11,11 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from deployed import (
-    HOST, P256_POINT, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch, add_host, ask, declare, make_app, problem, public_key,
-)  # fmt: skip
+from deployed import HOST, P256_POINT, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch, add_host, ask, declare, make_app, public_key
+from names import unique
 from pinledger import pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 CHALLENGE = "AAECAwQFBgcICQoLDA0ODw=="
 OWN_BODY = (
     '{"timestamp":1760697600,"fingerprints":[{"name":"api.example.com",'
@@ -69,7 +67,7 @@ def entry(identity: Identity, name: str = HOST) -> dict:
 
 @pytest.fixture(scope="module")
 def app(server, identities) -> str:
-    app = make_app(server.api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    app = make_app(server.api, unique("com.example.wultra."), *identities[:2])
     declare(server.api, app, "wultra", RULES, P256_PRIVATE)
     return app
 
@@ -112,10 +110,8 @@ def test_header_names_may_have_gone_through_a_proxy(api, app):
 @pytest.mark.parametrize(
     "challenge",
     [
-        None, "", "AAAA", "*", base64.b64encode(bytes(15)).decode(), base64.b64encode(bytes(33)).decode(),
-        base64.b64encode(bytes(16)).decode().rstrip("="), base64.urlsafe_b64encode(b"\xff" * 16).decode(),
-        base64.b64encode(bytes(16)).decode() + "=", base64.b64encode(bytes(18)).decode()[:-1] + "!",
-        "A" * 4096, CHALLENGE + "&" + CHALLENGE, CHALLENGE.replace("A", " ", 1), bytes(16).hex() + "?",
+        # ClientFormatsTests/WultraSigningTests has the others.
+        None, base64.b64encode(bytes(15)).decode(), "A" * 4096,
     ],
 )  # fmt: skip
 def test_a_malformed_challenge_is_forbidden(api, app, challenge):
@@ -126,7 +122,7 @@ def test_a_malformed_challenge_is_forbidden(api, app, challenge):
 
 
 def test_an_unknown_app_gets_the_error_of_wultra(api, app):
-    other = f"com.example.wultra.none.{next(NUMBERS)}"
+    other = unique("com.example.wultra.none.")
     for _ in range(2):
         answer = ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE)
         assert answer.status == 404 and set(answer.json) == {"code", "message"}, str(answer)
@@ -137,13 +133,12 @@ def test_an_unknown_app_gets_the_error_of_wultra(api, app):
         if api.get(f"/v1/apps/{other}").status == 404:
             api.make_app(other, HOST)
     declare(api, other, "wultra")
-    problem(ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE), 409, "client_key_missing")
+    expect_problem(ask(api, init(other), X_Cert_Pinning_Challenge=CHALLENGE), 409, "client_key_missing")
 
 
 @pytest.mark.parametrize(
-    "query", ["", "appName=", "appName=no%20such", "&appVersion=3.1", "&appVersion=3.1.2.4&osVersion=17&platform=IOS", "&appVersion=x&osVersion=17&platform=IOS", "&appVersion=1.0.0&osVersion=x&platform=IOS",
-              "&appVersion=1.0.0&osVersion=17&platform=WEB"],
-)  # fmt: skip
+    "query", ["", "appName=no%20such", "&appVersion=3.1", "&appVersion=1.0.0&osVersion=17&platform=WEB"],
+)
 def test_an_unreadable_request_is_refused(api, app, query):
     target = init(app, query) if query.startswith("&") else f"/compat/wultra/app/init?{query}"
     answer = ask(api, target, X_Cert_Pinning_Challenge=CHALLENGE)
@@ -175,25 +170,12 @@ def test_the_public_key_is_the_one_that_developers_build_in(api, app):
 @pytest.mark.parametrize(
     ("platform", "system", "version", "language", "update", "message"),
     [
+        # ClientFormatsTests/WultraRequestTests has the others.
         ("IOS", "17.4.1", "1.9.9", "cs", "FORCED", "Je k dispozici nová verze."),
-        ("IOS", "17.4.1", "1.9.9", "en", "FORCED", 'There is a "new" version.'),
-        ("IOS", "17.4.1", "2.0.0", "cs-CZ,en;q=0.5", "SUGGESTED", "Je k dispozici nová verze."),
-        ("IOS", "17.4.1", "2.0.0", "de", "SUGGESTED", 'There is a "new" version.'),
         ("IOS", "17.4.1", "2.0.0", None, "SUGGESTED", 'There is a "new" version.'),
         ("IOS", "17.4.1", "2.0.0", "de, en;q=0.3, cs;q=0.7", "SUGGESTED", "Je k dispozici nová verze."),
-        ("IOS", "17.4.1", "3.0.0", "cs", "NOT_REQUIRED", None),
-        ("IOS", "17.4.1", "10.0.0", "cs", "NOT_REQUIRED", None),
-        # Not by letters: 2.10 is later than 2.9.
-        ("IOS", "17", "2.10.0", "cs", "SUGGESTED", "Je k dispozici nová verze."),
-        # What iOS calls itself, which upstream refuses.
-        ("IOS", "17.4", "1.0.0", "en", "FORCED", 'There is a "new" version.'),
-        # The rule for the major version alone, which requires nothing.
         ("IOS", "15.8.1", "1.0.0", "cs", "SUGGESTED", "Aktualizujte."),
-        ("IOS", "15.8.1", "1.0.0", "en", "SUGGESTED", None),
-        ("IOS", "15.8.1", "2.5.0", "cs", "NOT_REQUIRED", None),
-        ("ANDROID", "9", "1.9.0", "en", "FORCED", None),
         ("ANDROID", "9", "1.10.0", "en", "NOT_REQUIRED", None),
-        ("ANDROID", "14", "0.0.1", "en", "NOT_REQUIRED", None),
     ],
 )
 def test_versions_are_asked_to_update_in_their_language(api, app, platform, system, version, language, update, message):
@@ -203,7 +185,7 @@ def test_versions_are_asked_to_update_in_their_language(api, app, platform, syst
     assert told["fingerprints"]
 
 
-@pytest.mark.parametrize("query", ["", "&appVersion=1.0.0", "&appVersion=1.0.0&osVersion=17", "&osVersion=17&platform=IOS"])
+@pytest.mark.parametrize("query", ["", "&appVersion=1.0.0&osVersion=17"])
 def test_the_version_gate_needs_all_three_parameters(api, app, query):
     assert "verifyVersionResult" not in fetch(api, app, query)
 
@@ -212,7 +194,7 @@ def test_the_version_gate_needs_all_three_parameters(api, app, query):
 
 
 def test_entries_have_the_name_of_the_host_and_the_names_of_the_certificate(api, tmp_path, identities):
-    app = f"com.example.wultra.{next(NUMBERS)}"
+    app = unique("com.example.wultra.")
     named = Identity(tmp_path, "named", common_name="Shop Front", days=20)
     nameless = Identity(tmp_path, "nameless", common_name="", email="Ops@example.com", days=20)
     make_app(api, app, identities[0], named, nameless)
@@ -233,7 +215,7 @@ def test_entries_have_the_name_of_the_host_and_the_names_of_the_certificate(api,
 
 
 def test_a_kill_switch_reaches_clients_that_understand_it_and_removes_no_entry(api, identities):
-    app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    app = make_app(api, unique("com.example.wultra."), *identities[:2])
     declare(api, app, "wultra", {}, P256_PRIVATE)
     before = fetch(api, app)["fingerprints"]
     with KillSwitch(api, app):
@@ -279,7 +261,7 @@ def test_every_entry_of_the_static_file_is_signed(server, api, app, identities, 
 
 
 def test_the_static_file_lists_what_it_leaves_out(server, api, identities, tmp_path):
-    app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    app = make_app(api, unique("com.example.wultra."), *identities[:2])
     declare(api, app, "wultra", RULES, P256_PRIVATE)
     target = f"/v1/apps/{app}/export/wultra_static"
     assert api.must("GET", f"{target}?notes=true").json == {
@@ -301,10 +283,10 @@ def test_the_static_file_lists_what_it_leaves_out(server, api, identities, tmp_p
 
 
 def test_the_static_file_needs_a_key(api, identities):
-    app = make_app(api, f"com.example.wultra.{next(NUMBERS)}", *identities[:2])
+    app = make_app(api, unique("com.example.wultra."), *identities[:2])
     target = f"/compat/wultra/static/{app}/fingerprints.json"
-    problem(ask(api, target), 404, "client_unknown")
-    problem(ask(api, target.replace(app, "com.example.nowhere")), 404, "app_unknown")
+    expect_problem(ask(api, target), 404, "client_unknown")
+    expect_problem(ask(api, target.replace(app, "com.example.nowhere")), 404, "app_unknown")
     declare(api, app, "wultra")
-    problem(ask(api, target), 409, "client_key_missing")
-    problem(api.get(f"/v1/apps/{app}/export/wultra_static"), 409, "client_key_missing")
+    expect_problem(ask(api, target), 409, "client_key_missing")
+    expect_problem(api.get(f"/v1/apps/{app}/export/wultra_static"), 409, "client_key_missing")

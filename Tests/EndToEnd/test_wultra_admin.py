@@ -5,7 +5,6 @@ import hashlib
 import itertools
 import json
 import ssl
-import time
 import urllib.error
 import urllib.request
 from datetime import datetime, timedelta, timezone
@@ -17,10 +16,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from deployed import HOST, Identity, ask, declare, make_app
-from pinledger import EVERYTHING, Server, in_threads, within
+from names import unique
+from pinledger import EVERYTHING, Server, eventually, in_threads
 from tls_server import TLSServer
 
-NUMBERS = itertools.count()
 CHALLENGE = "AAECAwQFBgcICQoLDA0ODw=="
 BASE = "/compat/wultra/admin"
 
@@ -87,20 +86,28 @@ class Script:
         return caught.value
 
 
-@pytest.fixture(scope="module")
-def server(own_server):
-    """Texts belong to all apps: no other file's apps are to have any."""
-    return own_server
+@pytest.fixture
+def admin(own_server):
+    """The API of a server for this file alone: texts belong to all apps, and no other file's apps are to have any."""
+    return own_server.api
 
 
 @pytest.fixture
-def script(server) -> Script:
-    return Script(server.port, server.api.token)
+def untouched(admin):
+    """Fails the test if something was recorded while it ran."""
+    mark = admin.mark()
+    yield
+    assert admin.since(mark) == []
+
+
+@pytest.fixture
+def script(own_server) -> Script:
+    return Script(own_server.port, own_server.api.token)
 
 
 @pytest.fixture
 def name() -> str:
-    return f"wultra-app-{next(NUMBERS)}"
+    return unique("wultra-app-")
 
 
 @pytest.fixture
@@ -158,84 +165,81 @@ def initialised(api, app: str, query: str = "", **headers) -> dict:
 # MARK: Apps
 
 
-def test_a_script_makes_an_app_that_clients_can_ask_at_once(api, script, name, identities):
+def test_a_script_makes_an_app_that_clients_can_ask_at_once(admin, script, name, identities):
     made = script.post("/apps", {"name": name, "displayName": "My App"})
     assert made == {"name": name, "displayName": "My App", "publicKey": made["publicKey"], "domains": []}
     assert len(base64.b64decode(made["publicKey"], validate=True)) == 65
-    assert int(script.headers["Pinledger-Position"]) <= api.position()
+    assert int(script.headers["Pinledger-Position"]) <= admin.position()
     assert script.get(f"/apps/{name}") == made
     assert {"name": name, "displayName": "My App"} in script.get("/apps")["applications"]
-    assert initialised(api, name)["fingerprints"] == []
+    assert initialised(admin, name)["fingerprints"] == []
 
     one, two = identities[:2]
     answer = add(script, name, one)
     assert answer == {"name": HOST, "pem": one.certificate.read_text()} | shown(one)
-    assert mode(api, name) == "report_only"
+    assert mode(admin, name) == "report_only"
     # From the second certificate on the host is pinned, and clients of all versions get both.
     assert without_pem([add(script, name, two)]) == [{"name": HOST} | shown(two)]
-    assert mode(api, name) == "enforce"
+    assert mode(admin, name) == "enforce"
     # Both at once, so that there is no certificate without it.
-    begun = next(event for event in api.history(f"/v1/apps/{name}/history") if event["type"] == "ModeSet")
+    begun = next(event for event in admin.history(f"/v1/apps/{name}/history") if event["type"] == "ModeSet")
     assert begun["position"] < int(script.headers["Pinledger-Position"])
     assert certificates(script, name) == [shown(one), shown(two)]
-    told = initialised(api, name)["fingerprints"]
+    told = initialised(admin, name)["fingerprints"]
     assert told == [{"name": HOST} | shown(one), {"name": HOST} | shown(two)]
     # The same key is the one that developers build in.
-    public = ask(api, f"/compat/wultra/app/init/public-key?appName={name}")
+    public = ask(admin, f"/compat/wultra/app/init/public-key?appName={name}")
     assert public.json["publicKey"] == made["publicKey"]
 
 
-def test_an_app_is_made_by_one_change_that_says_who_and_why(api, script, name):
+def test_an_app_is_made_by_one_change_that_says_who_and_why(admin, script, name):
     script.post("/apps", {"name": name, "displayName": name})
-    events = api.history(f"/v1/apps/{name}/history")
+    events = admin.history(f"/v1/apps/{name}/history")
     assert [event["type"] for event in events] == ["AppCreated", "ClientSet", "ClientKeySet"]
     assert len({event["request_id"] for event in events}) == 1
-    token = api.get("/v1/whoami").json["token"]
+    token = admin.get("/v1/whoami").json["token"]
     for event in events:
         assert event["actor"] == {"kind": "token", "id": token["token_id"], "name": token["name"]}
         assert event["reason"] == "App created, through the administrative interface of Wultra's mobile utility server"
-    assert api.get(f"/v1/apps/{name}").json["display_name"] == name
+    assert admin.get(f"/v1/apps/{name}").json["display_name"] == name
 
 
-def test_an_app_is_visible_to_wultra_once_it_declares_such_clients(api, script, identities):
-    app = make_app(api, f"com.example.wultra.admin.{next(NUMBERS)}", *identities[:2])
+def test_an_app_is_visible_to_wultra_once_it_declares_such_clients(admin, script, identities):
+    app = make_app(admin, unique("com.example.wultra.admin."), *identities[:2])
     refused = script.refused("GET", f"/apps/{app}")
     assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
-    declare(api, app, "wultra")
+    declare(admin, app, "wultra")
     told = script.get(f"/apps/{app}")
     assert told["name"] == app and "publicKey" not in told, "no key has been set"
     assert certificates(script, app) == [shown(one) for one in identities[:2]]
     assert app in [one["name"] for one in script.get("/apps")["applications"]]
 
 
+# What readers refuse is in PinledgerServerTests/WultraAdminRequestTests and ClientFormatsTests/WultraAdminTests: one of each comes over
+# a connection here.
+
+
 @pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({}, "name"), ({"name": "ab"}, "displayName"), ({"name": "ab", "displayName": None}, "displayName"),
-        ({"name": ""}, "name"), ({"name": "a"}, "name"), ({"name": "-ab"}, "name"),
-        ({"name": "com.example"}, "name"), ({"name": "a b"}, "name"), ({"name": 7}, "name"), ({"name": None}, "name"),
-        ({"name": "a" * 129}, "name"), ({"name": "a" * 256}, "name"), ({"name": "ab", "displayName": " "}, "displayName"),
-        ({"name": "ab", "displayName": "x" * 201}, "displayName"), ({"name": "ab", "displayName": ["x"]}, "displayName"),
-    ],
-)  # fmt: skip
-def test_a_malformed_app_name_is_refused(script, unchanged, body, field):
+    ("body", "field"), [({}, "name"), ({"name": "a" * 129}, "name"), ({"name": "ab", "displayName": " "}, "displayName")]
+)
+def test_a_malformed_app_name_is_refused(script, untouched, body, field):
     refused = script.refused("POST", "/apps", body)
     assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field])
     assert refused.error["message"].startswith(field)
 
 
-def test_an_app_is_created_once(api, script, app):
-    before = api.recorded()
+def test_an_app_is_created_once(admin, script, app):
+    mark = admin.mark()
     refused = script.refused("POST", "/apps", {"name": app, "displayName": "x"})
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION") and app in refused.error["message"]
-    assert api.recorded() == before
+    assert admin.since(mark) == []
     for path in (f"/apps/{app}x", "/apps/no%20name", "/apps/%C3%A9"):
         refused = script.refused("GET", path)
         assert (refused.status, refused.code) == (404, "APP_NOT_FOUND")
 
 
-def test_a_missing_object_gets_the_error_of_wultra(api, script, app, identities):
-    before = api.recorded()
+def test_a_missing_object_gets_the_error_of_wultra(admin, script, app, identities):
+    mark = admin.mark()
     for name in (f"{app}x", "no%20name", "%C3%A9"):
         assert script.get(f"/apps/{name}/versions") == {"applicationVersions": []}
     for method, path, body in (
@@ -254,10 +258,10 @@ def test_a_missing_object_gets_the_error_of_wultra(api, script, app, identities)
     refused = script.refused("DELETE", f"/apps/{app}/versions/seven")
     assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", ["id"])
     assert refused.error["violations"][0]["invalidValue"] == "seven"
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
 
-def test_an_unknown_path_gets_an_error_in_the_same_form(script, unchanged):
+def test_an_unknown_path_gets_an_error_in_the_same_form(script, untouched):
     for method, path in [("GET", ""), ("GET", "/none"), ("POST", "/apps/a1/none"), ("DELETE", "/certificates")]:
         refused = script.refused(method, path, {} if method == "POST" else None)
         assert (refused.status, refused.code) == (404, "ERROR_NOT_FOUND") and "There is nothing at" in refused.error["message"]
@@ -271,16 +275,11 @@ def test_an_unknown_path_gets_an_error_in_the_same_form(script, unchanged):
 
 @pytest.mark.parametrize(
     "authorization",
-    [
-        None, "", "Basic", "Basic ", "Basic %%%", "Digest x", "Bearer", "Bearer x",
-        "Basic " + base64.b64encode(b"no colon").decode(), "Basic " + base64.b64encode(b"admin:").decode(),
-        "Basic " + base64.b64encode(b"admin:secret").decode(), "Basic " + base64.b64encode(b"\xff\xfe:\xff").decode(),
-        "Basic " + base64.b64encode(b"admin:pk_adm_" + b"0" * 36).decode(), "Basic " + "A" * 4000,
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize(("method", "path"), [("GET", "/apps"), ("POST", "/apps"), ("DELETE", "/certificates/expired")])
-def test_a_request_without_a_token_as_password_is_refused(server, unchanged, authorization, method, path):
-    stranger = Script(server.port, None)
+    [None, "Basic %%%", "Basic " + base64.b64encode(b"admin:pk_adm_" + b"0" * 36).decode(), "Basic " + "A" * 4000],
+)
+@pytest.mark.parametrize(("method", "path"), [("POST", "/apps")])
+def test_a_request_without_a_token_as_password_is_refused(own_server, untouched, authorization, method, path):
+    stranger = Script(own_server.port, None)
     headers = {} if authorization is None else {"Authorization": authorization}
     body = {"name": "stranger"} if method == "POST" else None
     refused = stranger.refused(method, path, body, **headers)
@@ -288,26 +287,26 @@ def test_a_request_without_a_token_as_password_is_refused(server, unchanged, aut
     assert refused.headers["WWW-Authenticate"] == 'Basic realm="pinledger", charset="UTF-8"'
 
 
-def test_any_user_name_will_do_and_a_revoked_token_will_not(api, server, app):
-    made = api.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "old scripts"}).json
+def test_any_user_name_will_do_and_a_revoked_token_will_not(admin, own_server, app):
+    made = admin.must("POST", "/v1/tokens", {"grants": EVERYTHING, "name": "old scripts"}).json
     for user in ("admin", "", "jürgen", "a b"):
-        assert Script(server.port, made["token"], user).get(f"/apps/{app}")["name"] == app
-    script = Script(server.port, made["token"])
+        assert Script(own_server.port, made["token"], user).get(f"/apps/{app}")["name"] == app
+    script = Script(own_server.port, made["token"])
     script.post(f"/apps/{app}/versions", {"platform": "IOS", "requiredVersion": "1.0.0"})
-    event = api.history(f"/v1/apps/{app}/history")[-1]
+    event = admin.history(f"/v1/apps/{app}/history")[-1]
     assert event["actor"]["name"] == "old scripts" and event["reason"].startswith("Version rule ")
     # The native way of showing a token does as well.
-    assert api.get(f"{BASE}/apps/{app}").status == 200
-    api.must("DELETE", f"/v1/tokens/{made['token_id']}?reason=replaced")
+    assert admin.get(f"{BASE}/apps/{app}").status == 200
+    admin.must("DELETE", f"/v1/tokens/{made['token_id']}?reason=replaced")
     assert script.refused("GET", "/apps").status == 401
     # Elsewhere a password opens nothing.
-    basic = "Basic " + base64.b64encode(f"admin:{api.token}".encode()).decode()
-    assert api.request("GET", "/v1/apps", headers={"Authorization": basic}, token=None).status == 401
+    basic = "Basic " + base64.b64encode(f"admin:{admin.token}".encode()).decode()
+    assert admin.request("GET", "/v1/apps", headers={"Authorization": basic}, token=None).status == 401
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_a_foreign_page_cannot_make_a_browser_change_anything(script, unchanged, content_type):
-    body = json.dumps({"name": f"forged-{next(NUMBERS)}"}).encode()
+@pytest.mark.parametrize("content_type", ["text/plain", ""])
+def test_a_foreign_page_cannot_make_a_browser_change_anything(script, untouched, content_type):
+    body = json.dumps({"name": unique("forged-")}).encode()
     refused = script.refused("POST", "/apps", body, Content_Type=content_type, Origin="https://evil.example")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST") and not refused.fields
 
@@ -345,7 +344,7 @@ def digest(pem: str) -> str:
     return base64.b64encode(hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).digest()).decode()
 
 
-def test_certificates_come_and_go_and_history_says_why(api, script, app, identities):
+def test_certificates_come_and_go_and_history_says_why(admin, script, app, identities):
     for identity in identities[:3]:
         add(script, app, identity)
     listed = certificates(script, app)
@@ -354,39 +353,39 @@ def test_certificates_come_and_go_and_history_says_why(api, script, app, identit
     # The primary one goes, another takes its place, and no host is left with fewer than two.
     assert delete(script, app, identities[0]) == {"status": "OK"}
     assert {one["fingerprint"] for one in certificates(script, app)} == {fingerprint(one) for one in identities[1:3]}
-    before = api.recorded()
+    mark = admin.mark()
     with pytest.raises(Refused) as caught:
         delete(script, app, identities[1])
     assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
     assert "At least two active pins are required" in caught.value.error["message"] and "Add a pin of a second key" in caught.value.error["message"]
-    assert api.recorded() == before
+    assert admin.since(mark) == []
     assert delete(script, app, identities[0]) == {"status": "OK"}, "it is gone"
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
-    told = [event for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"]
+    told = [event for event in admin.history(f"/v1/apps/{app}/history") if event["type"] == "PinRetired"]
     assert [event["reason"] for event in told] == [
         f"Certificate deleted from {HOST}, through the administrative interface of Wultra's mobile utility server"
     ]
-    assert mode(api, app) == "enforce"
+    assert mode(admin, app) == "enforce"
 
 
-def test_the_old_certificate_goes_after_a_renewal_with_the_same_key(api, script, app, tmp_path, identities):
+def test_the_old_certificate_goes_after_a_renewal_with_the_same_key(admin, script, app, tmp_path, identities):
     old, renewed = Identity(tmp_path, "old"), None
     renewed = Identity(tmp_path, "renewed", renewing=old, days=180)
     for identity in (old, identities[0], renewed):
         add(script, app, identity)
 
     def answered() -> set[str]:
-        return {one["fingerprint"] for one in initialised(api, app)["fingerprints"]}
+        return {one["fingerprint"] for one in initialised(admin, app)["fingerprints"]}
 
     everything = {fingerprint(one) for one in (old, renewed, identities[0])}
-    assert mode(api, app) == "enforce" and answered() == everything
+    assert mode(admin, app) == "enforce" and answered() == everything
     assert delete(script, app, old) == {"status": "OK"}
     assert answered() == {one["fingerprint"] for one in certificates(script, app)} == everything - {fingerprint(old)}
-    settings = api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]
+    settings = admin.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]
     assert settings["withheld_certificates"] == [{"host": HOST, "sha256": old.fingerprint.hex()}]
-    before = api.recorded()
-    assert delete(script, app, old) == {"status": "OK"} and api.recorded() == before
+    mark = admin.mark()
+    assert delete(script, app, old) == {"status": "OK"} and admin.since(mark) == []
     # The key is pinned as before, and two of them are the least.
     refused = script.refused(
         "DELETE", f"/apps/{app}/certificates?domain={HOST}&fingerprint={quote(fingerprint(renewed), safe='')}"
@@ -398,14 +397,15 @@ def test_the_old_certificate_goes_after_a_renewal_with_the_same_key(api, script,
     assert delete(script, app, renewed) == {"status": "OK"} and answered() == everything - {fingerprint(renewed)}
 
 
-def test_a_certificate_is_recorded_at_once_though_it_cannot_be_kept(server, script, app, tmp_path):
+def test_a_certificate_is_recorded_at_once_though_it_cannot_be_kept(own_server, script, app, tmp_path):
     one = Identity(tmp_path, "unkept")
-    with server.locked("pinledger.material", "ACCESS EXCLUSIVE"):
-        begin = time.monotonic()
+    begin = len(own_server.database_log)
+    with own_server.locked("pinledger.material", "ACCESS EXCLUSIVE"):
         added = add(script, app, one)
-        seconds = time.monotonic() - begin
+        # The server has given the wait up, before the database would have.
+        eventually(lambda: "canceling statement due to user request" in own_server.database_log[begin:], "the end of the wait")
+    assert "due to lock timeout" not in own_server.database_log[begin:]
     assert added == {"name": HOST, "pem": one.certificate.read_text()} | shown(one)
-    assert seconds < within(4), "it waits for as long as the database lets its clients wait"
     assert certificates(script, app) == [shown(one)]
 
 
@@ -421,7 +421,7 @@ def test_a_plus_in_a_fingerprint_may_have_become_a_space(script, app, tmp_path, 
     assert fingerprint(one) not in [each["fingerprint"] for each in certificates(script, app)]
 
 
-def test_a_chain_adds_the_servers_certificate_and_an_authority_is_deeper(api, script, app):
+def test_a_chain_adds_the_servers_certificate_and_an_authority_is_deeper(admin, script, app):
     issuer, leaf = authority(app)
     added = script.post(f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": leaf + issuer})
     assert (added["fingerprint"], added["pem"]) == (digest(leaf), leaf)
@@ -432,28 +432,21 @@ def test_a_chain_adds_the_servers_certificate_and_an_authority_is_deeper(api, sc
     added = script.post(f"/apps/{app}/certificates/pem", {"domain": HOST, "pem": issuer, "depth": 1})
     assert added["fingerprint"] == digest(issuer)
     # Clients of 1.x cannot be told of it; those of 2.x are, with its depth.
-    declare(api, app, "wultra", {"understands_domains": True})
-    depths = {one["fingerprint"]: one.get("depth") for one in initialised(api, app)["fingerprints"]}
+    declare(admin, app, "wultra", {"understands_domains": True})
+    depths = {one["fingerprint"]: one.get("depth") for one in initialised(admin, app)["fingerprints"]}
     assert depths == {digest(leaf): None, digest(issuer): 1}
 
 
 @pytest.mark.parametrize(
     ("body", "code", "field"),
     [
-        ({}, "ERROR_REQUEST", "domain"), ({"domain": HOST}, "ERROR_REQUEST", "pem"),
-        ({"domain": HOST, "pem": None}, "ERROR_REQUEST", "pem"), ({"domain": HOST, "pem": "nothing"}, "ERROR_REQUEST", "pem"),
-        ({"domain": HOST, "pem": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"}, "ERROR_REQUEST", "pem"),
-        ({"domain": HOST, "pem": "sha256/" + "A" * 43 + "="}, "ERROR_REQUEST", "pem"),
-        ({"domain": HOST, "pem": "PRIVATE"}, "ERROR_REQUEST", "pem"),
-        ({"domain": "https://api.example.com", "pem": "x"}, "ERROR_REQUEST", "domain"),
+        ({"domain": HOST}, "ERROR_REQUEST", "pem"), ({"domain": HOST, "pem": "PRIVATE"}, "ERROR_REQUEST", "pem"),
         ({"domain": "192.0.2.1", "pem": "x"}, "ERROR_REQUEST", "domain"),
-        ({"domain": HOST, "pem": "x", "depth": -1}, "ERROR_REQUEST", "depth"),
-        ({"domain": HOST, "pem": "x", "depth": "0"}, "ERROR_REQUEST", "depth"),
         ({"domain": "other.example.com", "pem": "SERVED"}, "APP_EXCEPTION", None),
     ],
 )  # fmt: skip
-def test_an_upload_without_a_certificate_of_the_domain_is_refused(api, script, app, identities, body, code, field):
-    before = api.recorded()
+def test_an_upload_without_a_certificate_of_the_domain_is_refused(admin, script, app, identities, body, code, field):
+    mark = admin.mark()
     replacements = {"SERVED": identities[0].certificate.read_text(), "PRIVATE": identities[0].key.read_text()}
     if body.get("pem") in replacements:
         body = body | {"pem": replacements[body["pem"]]}
@@ -461,27 +454,22 @@ def test_an_upload_without_a_certificate_of_the_domain_is_refused(api, script, a
     assert (refused.status, refused.code) == (400, code), str(refused)
     assert refused.fields == ([] if field is None else [field])
     assert field != "pem" or "BEGIN" not in str(refused), "what may be a private key is not repeated"
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "", f"?domain={HOST}", f"?fingerprint={'A' * 43}%3D", f"?domain={HOST}&domain={HOST}", "?domain=%zz",
-    ],
-)  # fmt: skip
-def test_a_certificate_to_delete_has_to_be_named(api, script, app, query):
-    before = api.recorded()
+@pytest.mark.parametrize("query", ["", "?domain=%zz"])
+def test_a_certificate_to_delete_has_to_be_named(admin, script, app, query):
+    mark = admin.mark()
     refused = script.refused("DELETE", f"/apps/{app}/certificates{query}")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST")
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
 
-def test_a_request_meant_as_a_rehearsal_is_refused_and_not_recorded(api, script, app):
-    before = api.recorded()
+def test_a_request_meant_as_a_rehearsal_is_refused_and_not_recorded(admin, script, app):
+    mark = admin.mark()
     refused = script.refused("DELETE", f"/apps/{app}/domains?domain={HOST}&dry_run=true")
     assert (refused.status, refused.code) == (400, "ERROR_REQUEST") and "dry_run" in refused.error["message"]
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
 
 def test_a_deleted_domain_leaves_nothing_behind(script, app, identities):
@@ -524,9 +512,9 @@ def test_expired_certificates_are_deleted_where_no_install_can_need_their_keys(t
                 continue
             assert left == {fingerprint(one) for one in (served, spare)}
             assert [event["reason"].split(",")[0] for event in retired] == [f"Expired certificates deleted from {HOST}"]
-        before = api.recorded()
+        mark = api.mark()
         assert script.delete("/certificates/expired") == {"status": "OK"}
-        assert api.recorded() == before
+        assert api.since(mark) == []
     finally:
         tls.close()
         server.destroy()
@@ -550,9 +538,9 @@ def test_a_host_goes_on_reporting_where_a_rail_refuses_that_it_enforces(tmp_path
         assert mode(api, "shop") == "report_only"
         assert {each["fingerprint"] for each in certificates(script, "shop")} == {fingerprint(one), fingerprint(two)}
         assert "G09: " in server.log.read_text(), "the log says why"
-        before = api.recorded()
+        mark = api.mark()
         assert script.post("/apps/shop/certificates/pem", body, **key) == added
-        assert script.headers["Idempotency-Replayed"] == "true" and api.recorded() == before
+        assert script.headers["Idempotency-Replayed"] == "true" and api.since(mark) == []
     finally:
         tls.close()
         server.destroy()
@@ -580,10 +568,10 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
         first = script.post(auto, {"domain": HOST}, **key)
         assert first["fingerprint"] == fingerprint(new)
         tls.serve(old)
-        before = api.recorded()
+        mark = api.mark()
         again = script.post(auto, {"domain": HOST}, **key)
         assert without_pem([again]) == without_pem([first]) and script.headers["Idempotency-Replayed"] == "true"
-        assert api.recorded() == before
+        assert api.since(mark) == []
 
         # A served key cannot be removed without force, which is not used here.
         api.must("POST", "/v1/probes", {"endpoint": f"{HOST}:{tls.port}"})
@@ -591,7 +579,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
             delete(script, "shop", old)
         assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION")
         assert caught.value.error["message"].startswith("G08: ")
-        assert api.recorded() == before
+        assert api.since(mark) == []
 
         # A pattern that is not a host, a name that does not exist, and a port where no server listens.
         refused = script.refused("POST", auto, {"domain": "*.example.com"})
@@ -605,7 +593,7 @@ def test_the_certificate_that_a_server_presents_is_added(tmp_path):
 
         # A recorded answer is repeated though the server is gone.
         tls.close()
-        assert script.post(auto, {"domain": HOST}, **key) == first and api.recorded() == before
+        assert script.post(auto, {"domain": HOST}, **key) == first and api.since(mark) == []
         assert "presented no certificate" in script.refused("POST", auto, {"domain": HOST}).error["message"]
     finally:
         tls.close()
@@ -627,7 +615,7 @@ def own_texts(script):
         script.delete(f"/texts/{quote(text['messageKey'], safe='')}/{text['language']}")
 
 
-def test_versions_and_texts_reach_clients(api, script, app, identities, own_texts):
+def test_versions_and_texts_reach_clients(admin, script, app, identities, own_texts):
     for identity in identities[:2]:
         add(script, app, identity)
     versions = f"/apps/{app}/versions"
@@ -649,7 +637,7 @@ def test_versions_and_texts_reach_clients(api, script, app, identities, own_text
 
     def told(version: str, language: str, system: str = "17.4", platform: str = "IOS") -> dict:
         query = f"&appVersion={version}&osVersion={system}&platform={platform}"
-        return initialised(api, app, query, Accept_Language=language)["verifyVersionResult"]
+        return initialised(admin, app, query, Accept_Language=language)["verifyVersionResult"]
 
     assert told("1.0.0", "cs") == {"update": "FORCED", "message": czech["text"]}
     assert told("2.5.0", "de") == {"update": "SUGGESTED", "message": english["text"]}
@@ -670,7 +658,7 @@ def test_versions_and_texts_reach_clients(api, script, app, identities, own_text
     third = script.post(versions, rule())
     assert third["id"] > second["id"]
 
-    told_why = [event["reason"].split(",")[0] for event in api.history(f"/v1/apps/{app}/history") if event["type"] == "ClientSet"]
+    told_why = [event["reason"].split(",")[0] for event in admin.history(f"/v1/apps/{app}/history") if event["type"] == "ClientSet"]
     assert told_why == [
         "App created", f"Version rule {first['id']} added", f"Version rule {second['id']} added", "Text update set in en",
         "Text update set in cs", "Text update set in cs", "Text update deleted in cs", f"Version rule {first['id']} deleted",
@@ -678,49 +666,41 @@ def test_versions_and_texts_reach_clients(api, script, app, identities, own_text
     ]  # fmt: skip
 
 
-def test_texts_belong_to_all_apps(api, script, own_texts):
-    apps = [f"wultra-texts-{next(NUMBERS)}" for _ in range(2)]
+def test_texts_belong_to_all_apps(admin, script, own_texts):
+    apps = [unique("wultra-texts-") for _ in range(2)]
     for app in apps:
         script.post("/apps", {"name": app, "displayName": app})
     text = {"messageKey": "two words/and a slash", "language": "en", "text": "Update\nnow. ☂"}
     assert script.post("/texts", text) == text
-    newest = f"wultra-texts-{next(NUMBERS)}"
+    newest = unique("wultra-texts-")
     script.post("/apps", {"name": newest, "displayName": newest})
     kept = {"message_key": text["messageKey"], "language": "en", "text": text["text"]}
     for app in (*apps, newest):
-        assert kept in api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
+        assert kept in admin.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
     path = f"/texts/{quote(text['messageKey'], safe='')}/en"
     assert script.get(path) == text
     assert script.delete(path) == {"status": "OK"}
     for app in (*apps, newest):
-        assert kept not in api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
-    before = api.recorded()
+        assert kept not in admin.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
+    mark = admin.mark()
     assert script.delete(path) == {"status": "OK"}
     assert script.refused("GET", path).code == "ERROR_REQUEST"
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
 
 @pytest.mark.parametrize(
     ("path", "body", "field"),
     [
-        ("versions", {}, "platform"), ("versions", {"platform": "WEB", "requiredVersion": "1.0.0"}, "platform"),
-        ("versions", {"platform": "IOS"}, "suggestedVersion"), ("versions", rule(requiredVersion="1.0"), "requiredVersion"),
-        ("versions", rule(suggestedVersion="1.0.x"), "suggestedVersion"), ("versions", rule(suggestedVersion=7), "suggestedVersion"),
-        ("versions", rule(majorOsVersion=-1), "majorOsVersion"), ("versions", rule(majorOsVersion=1_000_000_000), "majorOsVersion"),
-        ("versions", rule(majorOsVersion="17"), "majorOsVersion"), ("versions", rule(messageKey=""), "messageKey"),
-        ("versions", rule(messageKey="k\u00e9y"), "messageKey"), ("versions", rule(messageKey="k" * 256), "messageKey"),
-        ("texts", {"language": "en", "text": "x"}, "messageKey"), ("texts", {"messageKey": "k", "text": "x"}, "language"),
+        ("versions", rule(requiredVersion="1.0"), "requiredVersion"),
         ("texts", {"messageKey": "k", "language": "eng", "text": "x"}, "language"),
-        ("texts", {"messageKey": "k", "language": "en"}, "text"), ("texts", {"messageKey": "k", "language": "en", "text": ""}, "text"),
         ("texts", {"messageKey": "k", "language": "en", "text": "\u00e9" * 1001}, "text"),
-        ("texts", {"messageKey": "k", "language": "en", "text": ["x"]}, "text"),
     ],
 )  # fmt: skip
-def test_a_malformed_rule_or_text_is_refused(api, script, app, path, body, field):
-    before = api.recorded()
+def test_a_malformed_rule_or_text_is_refused(admin, script, app, path, body, field):
+    mark = admin.mark()
     refused = script.refused("POST", f"/apps/{app}/versions" if path == "versions" else "/texts", body)
     assert (refused.status, refused.code, refused.fields) == (400, "ERROR_REQUEST", [field]), str(refused)
-    assert api.recorded() == before
+    assert admin.since(mark) == []
 
 
 def test_accepted_values_can_be_read_again():
@@ -748,13 +728,13 @@ def test_accepted_values_can_be_read_again():
         server.destroy()
 
 
-def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts):
+def test_there_are_limits_to_rules_texts_and_bodies(admin, script, app, own_texts):
     rules = [{"id": number, "platform": "IOS", "major_os_version": number} for number in range(1, 200)]
     texts = [{"message_key": f"key {number}", "language": "en", "text": "x"} for number in range(200)]
-    declare(api, app, "wultra", {"version_rules": rules, "texts": texts})
+    declare(admin, app, "wultra", {"version_rules": rules, "texts": texts})
     added = script.post(f"/apps/{app}/versions", {"platform": "ANDROID", "requiredVersion": "1.0.0"})
     assert added["id"] >= 200
-    before = api.recorded()
+    mark = admin.mark()
     for path, body in [
         (f"/apps/{app}/versions", {"platform": "ANDROID", "majorOsVersion": 9, "requiredVersion": "1.0.0"}),
         (f"/apps/{app}/versions", {"platform": "IOS", "majorOsVersion": 7, "requiredVersion": "1.0.0"}),
@@ -765,10 +745,10 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
         # For an existing rule Wultra's server has another code.
         code = "ERROR_REQUEST" if body.get("majorOsVersion") == 7 else "APP_EXCEPTION"
         assert (refused.status, refused.code) == (400, code), str(refused)
-    assert api.recorded() == before, "no app has changed"
+    assert admin.since(mark) == [], "no app has changed"
     # In place of another there is room.
     script.post("/texts", {"messageKey": "key 7", "language": "en", "text": "y"})
-    declare(api, app, "wultra", {})
+    declare(admin, app, "wultra", {})
     refused = script.refused("POST", "/texts", {"messageKey": "k", "language": "en", "text": "x" * (65 << 10)})
     assert (refused.status, refused.code) == (413, "ERROR_REQUEST")
     for body in (b"", b"{", b"[]", b"7", b'"x"', b'{"name":"a1","name":"b1"}', b"\xff", b"null"):
@@ -776,34 +756,34 @@ def test_there_are_limits_to_rules_texts_and_bodies(api, script, app, own_texts)
         assert (refused.status, refused.code) == (400, "ERROR_REQUEST"), body
 
 
-def test_texts_that_no_event_can_hold_are_refused(api, script, app, own_texts):
+def test_texts_that_no_event_can_hold_are_refused(admin, script, app, own_texts):
     # An app that comes before it, and must not be changed where it cannot be.
     script.post("/apps", {"name": f"a-{app}", "displayName": "x"})
     texts = [{"message_key": f"long {number}", "language": "en", "text": "x" * 1000} for number in range(60)]
-    declare(api, app, "wultra", {"texts": texts})
+    declare(admin, app, "wultra", {"texts": texts})
     with pytest.raises(Refused) as caught:
         for number in range(10):
             script.post("/texts", {"messageKey": f"more {number}", "language": "en", "text": "x" * 1000})
     assert (caught.value.status, caught.value.code) == (400, "APP_EXCEPTION") and "65535" in caught.value.error["message"]
-    kept = api.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
+    kept = admin.must("GET", f"/v1/apps/{app}/clients/wultra").json["settings"]["texts"]
     assert 60 <= len(kept) < 65 and all(text["text"] == "x" * 1000 for text in kept)
     for other in script.get("/apps")["applications"]:
-        settings = api.must("GET", f"/v1/apps/{other['name']}/clients/wultra").json["settings"]
+        settings = admin.must("GET", f"/v1/apps/{other['name']}/clients/wultra").json["settings"]
         more = [text for text in settings.get("texts", []) if text["message_key"].startswith("more ")]
         assert len(more) == len(kept) - 60, other["name"]
-    declare(api, app, "wultra", {})
+    declare(admin, app, "wultra", {})
 
 
 # MARK: Repetitions and others
 
 
-def test_a_repeated_request_is_carried_out_once(api, script, name, identities, own_texts):
+def test_a_repeated_request_is_carried_out_once(admin, script, name, identities, own_texts):
     def twice(method: str, path: str, body=None):
         key = {"Idempotency_Key": f"{name} {method} {path}"}
         first = script.ask(method, path, body, **key)
-        before = api.recorded()
+        mark = admin.mark()
         again = script.ask(method, path, body, **key)
-        assert again == first and api.recorded() == before
+        assert again == first and admin.since(mark) == []
         return first
 
     twice("POST", "/apps", {"name": name, "displayName": "Once"})
@@ -823,14 +803,14 @@ def test_a_repeated_request_is_carried_out_once(api, script, name, identities, o
     assert (refused.status, refused.code) == (400, "APP_EXCEPTION")
 
 
-def test_concurrent_changes_of_others_are_not_lost(api, app):
+def test_concurrent_changes_of_others_are_not_lost(admin, app):
     """Rules and texts stand in one value: every script adds its own to what is there."""
 
     def work(number: int) -> list[int]:
-        script = Script(api.port, api.token)
+        script = Script(admin.port, admin.token)
         rules = [{"platform": "IOS", "majorOsVersion": 10 * number + each, "requiredVersion": "1.0.0"} for each in range(3)]
         return [script.post(f"/apps/{app}/versions", one)["id"] for one in rules]
 
     ids = [one for part in in_threads(4, work) for one in part]
-    listed = Script(api.port, api.token).get(f"/apps/{app}/versions")["applicationVersions"]
+    listed = Script(admin.port, admin.token).get(f"/apps/{app}/versions")["applicationVersions"]
     assert sorted(ids) == [one["id"] for one in listed] and len(set(ids)) == 12

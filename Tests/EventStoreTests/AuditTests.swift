@@ -69,7 +69,6 @@ struct AuditTests {
         try await database.execute(Self.unguarded)
         let connection = try await database.connect()
         for (sql, code) in Self.damages {
-            let began = ContinuousClock.now
             let outcome = try await LedgerAuditor().audit(on: connection) { connection, send in
                 // Put back at the end, by a transaction that is not committed.
                 try connection.execute(script: "BEGIN; \(sql)")
@@ -78,7 +77,6 @@ struct AuditTests {
             }.0
             let codes = Set(outcome.findings.kept.map(\.code))
             #expect(codes.contains(code), "\(sql): \(codes)")
-            #expect(ContinuousClock.now - began < .seconds(120), "\(sql)")
         }
         let sound = try await LedgerAuditor().run(on: connection) { _ in }.0
         #expect(sound.findings.kept.map(\.code).allSatisfy { $0 == .guardMissing })

@@ -110,7 +110,7 @@ struct BulkReadTests {
 
     @Test func `a node that is stopped during a read does not wait`() async throws {
         try await Self.fill(try TestDatabase.current)
-        try await Self.intercept("pg_sleep(100)", times: 1)
+        try await Self.intercept("pg_sleep(100000)", times: 1)
         try await Self.starting { node in
             let reading = Task { try await node.follower.catchUp() }
             let isAsleep = try await eventually {
@@ -119,10 +119,8 @@ struct BulkReadTests {
                 ).count == 1
             }
             #expect(isAsleep)
-            let began = ContinuousClock.now
             reading.cancel()
             await #expect(throws: CancellationError.self) { try await reading.value }
-            #expect(ContinuousClock.now - began < .seconds(28))
             #expect(node.ledger.position == 0 && node.ledger.fault == nil)
         }
     }

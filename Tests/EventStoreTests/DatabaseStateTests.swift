@@ -29,7 +29,14 @@ struct DatabaseStateTests {
                 // Nobody wants anything recorded.
                 #expect(await eventually { node.ledger.database.writeFailure == "the database cannot be reached" })
                 for _ in 0..<5 { _ = await node.attempt(try Sample.rename(app, "no")) }
-                try await Task.sleep(for: .seconds(1))
+                // It polls on meanwhile, as this does at the same pace.
+                let poller = PostgresListener(
+                    configuration: try database.configuration(), channels: [], pollInterval: setup.pollInterval)
+                var polls = 0
+                for await event in poller.events() {
+                    if event == .tick { polls += 1 }
+                    if polls == 10 { break }
+                }
                 try await cluster.control("start")
                 #expect(await eventually { node.ledger.database.writeFailure == nil })
                 _ = try await node.insist(try Sample.rename(app, "yes"))
@@ -57,7 +64,9 @@ struct DatabaseStateTests {
             _ = try await node.writer.execute(try Sample.create(app))
             try await database.execute(
                 """
-                CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                CREATE SEQUENCE public.tries;
+                CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN
+                    PERFORM nextval('public.tries');
                     RAISE EXCEPTION 'could not extend file' USING ERRCODE = 'disk_full';
                 END $$;
                 CREATE TRIGGER disk_full BEFORE INSERT ON pinledger.event FOR EACH ROW EXECUTE FUNCTION public.full();
@@ -71,7 +80,11 @@ struct DatabaseStateTests {
             }
             #expect(node.ledger.database.writeFailure == "the database's disk is full")
             // Trying whether it still is so records nothing, and says nothing new.
-            try await Task.sleep(for: .seconds(2.5))
+            func tries() async throws -> Int64 {
+                try await database.query("SELECT last_value FROM public.tries").only.int64(0)
+            }
+            let before = try await tries()
+            #expect(try await eventually { try await tries() >= before + 2 })
             #expect(node.ledger.database.writeFailure == "the database's disk is full")
             #expect(Self.count("writes_failing", log) == 1)
             #expect(Self.count("writes_working", log) == 0)

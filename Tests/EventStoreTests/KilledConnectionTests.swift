@@ -2,6 +2,7 @@ import EventStore
 import Fixtures
 import Pinning
 import Postgres
+import SeededRandom
 import Synchronization
 import Testing
 
@@ -16,8 +17,9 @@ struct KilledConnectionTests {
         let killed = Counter()
         let connection = try await database.connect()
         let killer = Task {
+            var generator = SeededGenerator(seed: TestSeed.chosen(or: 540))
             while !Task.isCancelled {
-                try? await Task.sleep(for: .milliseconds(Int.random(in: 5...40)))
+                try? await Task.sleep(for: .milliseconds(Int.random(in: 5...40, using: &generator)))
                 let end = try await Self.end(connection)
                 let rows = try await connection.query(
                     """

@@ -7,18 +7,23 @@ import Testing
 /// A database that is away, or slow.
 @Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct OutageTests {
-    @Test func `changes are refused quickly while the database is down, and later they work`() async throws {
+    @Test func `changes are refused while the database is down, before their time is over, and later they work`()
+        async throws
+    {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()
-            try await TestNode.run(on: database) { node in
+            // Who waited for a limit would wait until the end of this test.
+            let patient = TestNode.Setup.with {
+                let hours = Duration.seconds(36_000)
+                ($0.limits.answer, $0.limits.patience, $0.limits.settling) = (hours, hours, hours)
+            }
+            try await TestNode.run(on: database, patient) { node in
                 let app = try Sample.app()
                 let first = try Sample.create(app, key: "k")
                 _ = try await node.writer.execute(first)
                 try await cluster.control("stop")
                 for request in [try Sample.rename(app, "x", key: "x"), try Sample.rename(app, "y"), first] {
-                    let start = ContinuousClock.now
                     let result = await node.attempt(request)
-                    #expect(start.duration(to: .now) < .seconds(90))
                     guard case .failure(.unavailable) = result else {
                         Issue.record("\(result)")
                         continue

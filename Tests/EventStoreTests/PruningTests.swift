@@ -31,6 +31,20 @@ struct PruningTests {
             .map { try $0.text(0) }
         }
 
+        /// Returns when the pruner tries again to put a copy in place.
+        func waitForAttempt() async throws {
+            let now = try await self.database.query("SELECT clock_timestamp()::text").only.text(0)
+            let isTrying = try await eventually {
+                try await self.database.query(
+                    """
+                    SELECT FROM pg_stat_activity WHERE pid = $1 AND query_start > $2::timestamptz
+                        AND query ~ 'is_copy_visible|replace_partition'
+                    """, [.int32(self.connection.backendPID), .text(now)]
+                ).count == 1
+            }
+            #expect(isTrying)
+        }
+
         func verify(_ partition: EventPartition) async throws {
             try await BundleWriter(directory: self.directory).verify(
                 partition.bundles, with: try await self.reader.bundleRoots(at: partition.bundles), on: self.connection
@@ -553,10 +567,11 @@ struct PruningTests {
                     try await pruner.keepSnapshot(at: 1000, verifiedBy: fixture.snapshots)
                     try await pruner.prune(fixture.partitions[0])
                 }
+                try await fixture.waitForAttempt()
                 for number in 0..<20 {
                     _ = try await fixture.node.writer.execute(try Sample.rename(fixture.app, "beside \(number)"))
-                    try await Task.sleep(for: .milliseconds(100))
                 }
+                try await fixture.waitForAttempt()
                 #expect(try await EventPartition.all(on: blocker).allSatisfy { !$0.isPruned })
                 try await blocker.execute(script: "COMMIT")
                 try await group.waitForAll()
@@ -575,7 +590,7 @@ struct PruningTests {
             try await pruner.keepSnapshot(at: 1000, verifiedBy: fixture.snapshots)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await pruner.prune(fixture.partitions[0]) }
-                try await Task.sleep(for: .seconds(3))
+                for _ in 0..<2 { try await fixture.waitForAttempt() }
                 #expect(try await earlier.query("SELECT count(*) FROM pinledger.event").only.int64(0) == 1000)
                 try await earlier.execute(script: "COMMIT")
                 try await group.waitForAll()

@@ -3,6 +3,7 @@ import Fixtures
 import PinWire
 import Pinning
 import Postgres
+import Synchronization
 import Testing
 
 /// Commits that wait for a standby that is away: what is not replicated is not acknowledged.
@@ -25,6 +26,25 @@ struct StandbyTests {
         try await database.query("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'").map {
             try $0.int32(0)
         }
+    }
+
+    /// Returns when a node has asked so often for a standby, from now on; `check` is called meanwhile.
+    private static func waitForAsks(
+        _ count: Int, of node: TestNode, _ check: () async throws -> Void = {}
+    ) async throws {
+        let begin = try await node.database.query("SELECT clock_timestamp()::text").only.text(0)
+        var asks: Set<String> = []
+        let hasAsked = try await eventually {
+            let rows = try await node.database.query(
+                """
+                SELECT query_start::text FROM pg_stat_activity WHERE application_name = $1
+                    AND query LIKE '%pg_logical_emit_message%' AND query_start > $2::timestamptz
+                """, [.text("\(node.name)-pool"), .text(begin)])
+            asks.formUnion(try rows.map { try $0.text(0) })
+            try await check()
+            return asks.count >= count
+        }
+        #expect(hasAsked)
     }
 
     /// A node that is soon done with waiting.
@@ -52,16 +72,21 @@ struct StandbyTests {
                 _ = try await node.writer.execute(try Sample.create(app))
                 try await Self.await("nobody", database)
                 let change = try Sample.rename(app, "perhaps here alone", key: "k")
-                async let answer = node.attempt(change)
+                let answered = Flag()
+                let answer = Task {
+                    defer { answered.set() }
+                    return await node.attempt(change)
+                }
                 #expect(try await eventually { try await Self.waiting(database).count == 1 })
                 // As an administrator does who wants the primary to go on.
-                for _ in 0..<3 {
+                let isAnswered = try await eventually {
                     for pid in try await Self.waiting(database) {
                         try await database.query("SELECT pg_cancel_backend($1)", [.int32(pid)])
                     }
-                    try? await Task.sleep(for: .milliseconds(200))
+                    return answered.isSet
                 }
-                #expect(await answer.failure == .outcomeUnknown)
+                #expect(isAnswered)
+                #expect(await answer.value.failure == .outcomeUnknown)
                 // It is in this server's ledger all the same, as the warning says.
                 #expect(try await Ledgers.renames(database) == ["perhaps here alone"])
                 try await Self.await(nil, database)
@@ -165,9 +190,9 @@ struct StandbyTests {
                     #expect(try await eventually { try await Ledgers.renames(database) == ["perhaps here alone"] })
                     #expect(await eventually { log.text.contains { $0.contains("end_unconfirmed") } })
                     // However long it asks, it keeps no session that waits: the server would never end one.
-                    for _ in 0..<8 {
-                        try await Task.sleep(for: .milliseconds(500))
-                        #expect(try await Self.waiting(database).count <= 2)
+                    try await Self.waitForAsks(3, of: node) {
+                        let waiting = try await Self.waiting(database)
+                        #expect(waiting.count <= 2)
                     }
                     // The first event may be in: the server is told of the standby a moment later than its sessions.
                     #expect(node.ledger.position < 2)
@@ -175,7 +200,7 @@ struct StandbyTests {
                     #expect(node.ledger.database.writeFailure == nil)
                     // Where commits wait for no standby, their success says nothing.
                     try await Self.await(nil, database)
-                    try await Task.sleep(for: .seconds(2))
+                    try await Self.waitForAsks(2, of: node)
                     #expect(node.ledger.position < 2)
                     // A standby that writes down the log and applies none of it will do.
                     try await cluster.receiveLog(as: "nobody")
@@ -213,7 +238,7 @@ struct StandbyTests {
                 let waiting = LedgerFault.unconfirmed(position: 0, of: 1)
                 #expect(ledger.position == 0 && ledger.unread == waiting)
                 try await Self.await("nobody", database)
-                try await Task.sleep(for: .seconds(2))
+                try await Self.waitForAsks(2, of: node)
                 #expect(ledger.position == 0 && ledger.unread == waiting)
                 try await cluster.receiveLog(as: "nobody")
                 try await start
@@ -294,6 +319,13 @@ struct StandbyTests {
             }
         }
     }
+}
+
+/// Whether something has come to its end.
+private final class Flag: Sendable {
+    private let state = Mutex(false)
+    var isSet: Bool { self.state.withLock { $0 } }
+    func set() { self.state.withLock { $0 = true } }
 }
 
 extension Result {

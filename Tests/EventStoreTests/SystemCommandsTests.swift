@@ -69,15 +69,26 @@ struct SystemCommandsTests {
         try await TestNode.run(on: database, .with { $0.follows = false }) { node in
             let commands = SystemCommands(ledger: node.ledger, writer: node.writer, logger: .silent)
             let rounds = Rounds()
-            func work(for time: Duration) async throws {
+            /// Works until another worker of the same pace, which nothing pauses, has had twenty rounds.
+            func work() async {
                 let task = Task { await commands.worker(every: .milliseconds(1)).run { rounds.add() } }
-                try await Task.sleep(for: time)
-                task.cancel()
-                await task.value
+                let others = Rounds()
+                var count = 0
+                let other = Task { await PeriodicWorker(every: .milliseconds(1)).run { others.add() } }
+                let isDone = await eventually {
+                    count += others.take()
+                    return count >= 20
+                }
+                #expect(isDone)
+                for each in [task, other] {
+                    each.cancel()
+                    await each.value
+                }
             }
-            while rounds.take() == 0 { try await work(for: .milliseconds(10)) }
+            await work()
+            #expect(rounds.take() > 0)
             node.ledger.halt(.shrunk(from: 9, to: 8))
-            try await work(for: .milliseconds(50))
+            await work()
             #expect(rounds.take() == 0)
         }
     }

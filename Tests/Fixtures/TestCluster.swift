@@ -13,7 +13,8 @@ package struct TestCluster: Sendable {
 
     private let root: String
     private let bin: String
-    private let port = Int.random(in: 33_000..<60_000)
+    /// Part of the socket's name alone: nobody else's is in its directory.
+    private let port = 33_000
 
     private init() throws {
         let data = try TestServer.environment("PINLEDGER_TEST_PGDATA")
@@ -27,7 +28,7 @@ package struct TestCluster: Sendable {
         try await cluster.shell(
             """
             if [ "$(id -u)" -eq 0 ]; then chown -R postgres "$ROOT"; fi
-            as_server "$BIN/initdb" -D "$ROOT/data" -U postgres -A trust -E UTF8 --locale=C -N
+            as_server cp -a --reflink=auto '\(try await Blank.shared.data())' "$ROOT/data"
             """
         )
         let result: Result<Void, any Error>
@@ -41,6 +42,28 @@ package struct TestCluster: Sendable {
         try? await cluster.control("stop")
         try? FileManager.default.removeItem(atPath: cluster.root)
         try result.get()
+    }
+
+    /// A cluster that nobody has started, which each begins as a copy of: made by whoever needs it first.
+    private actor Blank {
+        static let shared = Blank()
+        private var made: Task<String, any Error>?
+
+        func data() async throws -> String {
+            if let made { return try await made.value }
+            let task = Task {
+                let cluster = try TestCluster()
+                try await cluster.shell(
+                    """
+                    if [ "$(id -u)" -eq 0 ]; then chown -R postgres "$ROOT"; fi
+                    as_server "$BIN/initdb" -D "$ROOT/data" -U postgres -A trust -E UTF8 --locale=C -N
+                    """
+                )
+                return cluster.root + "/data"
+            }
+            self.made = task
+            return try await task.value
+        }
     }
 
     /// Leads to its database `postgres`, as the superuser.

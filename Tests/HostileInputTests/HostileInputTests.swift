@@ -9,7 +9,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct `What comes from outside` {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let count = Self.environment["FUZZ_COUNT"].flatMap { Int($0) } ?? 150
+    private static let count = Self.environment["FUZZ_COUNT"].flatMap { Int($0) } ?? (TestDepth.isFull ? 150 : 50)
     private static let seed = Self.environment["FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
 
     @Test(arguments: InputReader.all)

@@ -110,7 +110,7 @@ import Testing
 
     @Test func `a number in canonical form reads back as the same double, and is its own canonical form`() throws {
         var generator = SeededGenerator(seed: 8785)
-        for _ in 0..<20_000 {
+        for _ in 0..<TestDepth.rounds(20_000) {
             let value = Double(bitPattern: generator.next())
             guard value.isFinite else { continue }
             let text = JSON.number(value).canonicalText
@@ -134,7 +134,7 @@ import Testing
 
     @Test func `canonical text reads back as the value it was`() throws {
         var generator = SeededGenerator(seed: 8259)
-        for _ in 0..<2000 {
+        for _ in 0..<TestDepth.rounds(2000) {
             let value = Self.randomValue(depth: 0, &generator)
             let bytes = value.canonicalBytes
             let read = try JSON(parsing: bytes)

@@ -16,7 +16,7 @@ import Testing
 
     @Test func `a document's payload gives back the document that it was made from, whichever that is`() throws {
         var generator = SeededGenerator(seed: 7)
-        for round in 0..<400 {
+        for round in 0..<TestDepth.rounds(400) {
             let document = try randomDocument(&generator)
             let issued = IssuedDocument(
                 document, issuedAt: Timestamp(seconds: Int64(round)),
@@ -100,7 +100,7 @@ import Testing
         let document = try Document(payload: good)
         var generator = SeededGenerator(seed: 11)
         var accepted = 0
-        for _ in 0..<3000 {
+        for _ in 0..<TestDepth.rounds(3000) {
             var payload = good
             let place = Int.random(in: payload.indices, using: &generator)
             switch Int.random(in: 0..<4, using: &generator) {
@@ -152,7 +152,7 @@ import Testing
         let good = document.payload(issuedAt: Timestamp(seconds: 5), expiresAt: Timestamp(seconds: 6))
         #expect(try IssuedDocument(payload: good) == IssuedDocument(parsing: good))
         #expect(try IssuedDocument(payload: good).document == document)
-        for _ in 0..<1500 {
+        for _ in 0..<TestDepth.rounds(1500) {
             var payload = good
             let place = Int.random(in: payload.indices, using: &generator)
             switch Int.random(in: 0..<4, using: &generator) {

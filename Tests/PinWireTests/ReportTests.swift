@@ -1,3 +1,4 @@
+import SeededRandom
 import Testing
 
 @testable import PinWire
@@ -134,7 +135,7 @@ struct ReportTests {
         let pieces = [
             "{", "}", "[", "]", ",", ":", "\"a\"", "\"\\n\"", "1", "-0", "1.5", "true", "null", " ", "\"", "\\", "x",
         ]
-        for _ in 0..<20_000 {
+        for _ in 0..<TestDepth.rounds(20_000) {
             let text = (0...draw(8)).map { _ in pieces[draw(pieces.count)] }.joined()
             let parsed = (try? JSON(text: text)) != nil
             let bytes = Array(text.utf8)

@@ -15,7 +15,7 @@ import Testing
     {
         var generator = SeededGenerator(seed: 31)
         var arms: Set<PolicyArm> = []
-        for _ in 0..<400 {
+        for _ in 0..<TestDepth.rounds(400) {
             var document = try randomDocument(&generator)
             document.evaluatedFrom = nil
             for place in document.hosts.indices { document.hosts[place].arm = nil }

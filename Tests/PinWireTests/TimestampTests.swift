@@ -62,7 +62,7 @@ import Testing
     {
         var generator = SeededGenerator(seed: 3339)
         var times: [Timestamp] = []
-        for _ in 0..<5000 {
+        for _ in 0..<TestDepth.rounds(5000) {
             let time = Timestamp(microseconds: Int64.random(in: 0...253_402_300_799_999_999, using: &generator))
             #expect(Timestamp(rfc3339: time.rfc3339) == time)
             times.append(Timestamp(seconds: time.seconds))

@@ -90,6 +90,19 @@ final class Streams: StreamTransport {
     }
 }
 
+/// A transport with one stream, which a test writes as it goes.
+private struct ScriptedStream: StreamTransport {
+    let write: @Sendable (_ take: @concurrent @Sendable ([UInt8]) async throws -> Void) async throws -> Void
+
+    func stream(
+        _ request: TransportRequest, take: @escaping @concurrent @Sendable ([UInt8]) async throws -> Void
+    ) async throws -> Int {
+        try await self.write(take)
+        try await Task.sleep(for: .seconds(600))
+        return 200
+    }
+}
+
 @Suite("A client that follows a stream of documents", .timeLimit(.minutes(2)))
 struct FollowingTests {
     private let signer = Signer()
@@ -112,7 +125,7 @@ struct FollowingTests {
     private func signed(_ version: Int64) throws -> [UInt8] { try self.signer.sign(try Fixed.document(version)) }
 
     /// Follows until the version is held.
-    private func follow(_ client: PinledgerClient, _ streams: Streams, until version: Int64) async throws {
+    private func follow(_ client: PinledgerClient, _ streams: any StreamTransport, until version: Int64) async throws {
         let work = Task { await client.follow(streams) }
         while client.policy.document?.version != version { try await Task.sleep(for: .milliseconds(2)) }
         work.cancel()
@@ -165,13 +178,14 @@ struct FollowingTests {
         let client = try self.client(services)
         let one = "event: document\ndata: {\"etag\":\"7.x\",\"version\":7}\n\n"
         let many = Array(String(repeating: one, count: 1000).utf8)
-        let streams = Streams([([many, many], .stays, 200)])
-        let work = Task { await client.follow(streams) }
-        while services.requests.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(2)) }
-        // Long enough for a second one, if nothing stood before it.
-        try await Task.sleep(for: .milliseconds(300))
-        work.cancel()
-        await work.value
+        let document = self.event(try self.signed(8))
+        let stream = ScriptedStream { take in
+            try await take(many)
+            while services.requests.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(2)) }
+            // Behind all of them comes a document, so that they are known to be read.
+            for piece in [many, document] { try await take(piece) }
+        }
+        try await self.follow(client, stream, until: 8)
         #expect(services.requests.withLock { $0.count } == 1)
     }
 

@@ -447,6 +447,7 @@ struct PinledgerClientTests {
         }
 
         func release() { for one in self.waiting.withLock({ $0 }) { one.resume() } }
+        var count: Int { self.waiting.withLock { $0.count } }
         func read() async -> [UInt8]? {
             await self.hang()
             return nil
@@ -476,8 +477,9 @@ struct PinledgerClientTests {
             Task { await client.run() }, Task { await client.follow(Streams([])) }, Task { await reporter.run() },
             Task { await loaded.follow(hanging) },
         ]
+        // Each store, and the stream, is waited for.
+        while hanging.count < 3 { await Task.yield() }
         for work in works {
-            try await Task.sleep(for: .milliseconds(20))
             work.cancel()
             await work.value
         }

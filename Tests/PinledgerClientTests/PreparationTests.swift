@@ -7,10 +7,12 @@ import Testing
 /// A service that answers when it is told to.
 final class SlowService: DocumentTransport {
     private let document = Mutex<[UInt8]?>(nil)
+    let requests = Mutex(0)
 
     func answer(_ document: [UInt8]?) { self.document.withLock { $0 = document } }
 
     func get(_ request: TransportRequest) async throws -> DocumentResponse {
+        self.requests.withLock { $0 += 1 }
         while true {
             if let bytes = self.document.withLock({ $0 }) { return DocumentResponse(status: 200, body: bytes) }
             try await Task.sleep(for: .milliseconds(5))
@@ -58,8 +60,9 @@ struct PreparationTests {
 
     @Test("Connections that begin while a fetch is under way wait for it")
     func concurrent() async throws {
-        let services = Services([self.service: .document(try self.signed(7))], delay: .milliseconds(200))
-        let client = try await self.client(services)
+        let service = SlowService()
+        let client = try await self.client(service)
+        let document = try self.signed(7)
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<8 {
                 group.addTask {
@@ -67,9 +70,11 @@ struct PreparationTests {
                     return client.policy.document != nil
                 }
             }
+            while await client.flight == nil { await Task.yield() }
+            service.answer(document)
             for await isThere in group { #expect(isThere) }
         }
-        #expect(self.requests(services) == 1)
+        #expect(service.requests.withLock { $0 } == 1)
     }
 
     @Test("A fresh document is not fetched again, and a stale one only for hosts that it covers")

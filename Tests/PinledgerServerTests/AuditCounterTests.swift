@@ -57,10 +57,9 @@ import Testing
         var events = 0
         var requests: Int64 = 0
         // A scan from everywhere for a day, looked at every five seconds.
+        let strangers = try (0..<40).map { try self.record(from: "10.\($0).0.1", nil) }
         for second in stride(from: Int64(0), to: 86_400, by: 5) {
-            for network in 0..<40 {
-                counter.note(try self.record(from: "10.\(network).0.1", nil))
-            }
+            for stranger in strangers { counter.note(stranger) }
             let taken = counter.take(at: Self.start.adding(seconds: second))
             if !taken.records.isEmpty { events += 1 }
             #expect(taken.records.count <= AuditCounter.strangerLimit)

@@ -15,7 +15,9 @@ import Signals
 enum ExampleServer {
     static let documents = DocumentTable()
 
-    static let routes: Routes = {
+    static let routes = Routes(services: Self.services)
+
+    static let services: Services = {
         let nowhere = PostgresConfiguration(connectionString: "host=127.0.0.1 port=1")
         let pool = PostgresPool(configuration: nowhere)
         let ledger = Ledger()
@@ -27,7 +29,7 @@ enum ExampleServer {
             listener: PostgresListener(configuration: nowhere, channels: []), schedule: .init(), table: Self.documents,
             logger: logger, clock: clock
         )
-        let services = Services(
+        return Services(
             ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
             logKeys: SigningKeys(pool: pool, keyEncryptionKey: nil),
             clientKeys: ClientKeys(pool: pool, keyEncryptionKey: nil), adoption: Self.recorder(),
@@ -36,7 +38,6 @@ enum ExampleServer {
             observations: ObservationSummary(), probeScheduler: Self.probeScheduler(pool, ledger, clock, logger),
             environment: DecisionEnvironment { _ in false }
         )
-        return Routes(services: services)
     }()
 
     /// Takes reports and has nowhere to record them.

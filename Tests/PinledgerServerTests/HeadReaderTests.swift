@@ -1,6 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
+import SeededRandom
 import Testing
 
 @testable import PinledgerServer
@@ -123,14 +124,15 @@ struct HeadReaderTests {
     /// Heads with a few bytes changed, taken out, doubled or put in: whatever is still recognised, the decoder reads the
     /// same way.
     @Test func `no request is recognised that the decoder reads in another way`() throws {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededGenerator(seed: TestSeed.chosen(or: 9112))
         let odd = Array(
             "\r\n\t :,;\0/?%\u{7F}\u{80}\u{FF}aZ0-_.[]\"".unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
         let pieces = [
             "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n", "\r\n", "Host: b\r\n", "X: y\r\n", "\n",
         ]
         var recognised = 0
-        for round in 0..<20_000 {
+        let rounds = TestDepth.rounds(20_000)
+        for round in 0..<rounds {
             var bytes = Self.examples[round % Self.examples.count]
             for _ in 0...Int.random(in: 0...2, using: &random) {
                 let place = Int.random(in: 0..<bytes.count, using: &random)
@@ -149,6 +151,6 @@ struct HeadReaderTests {
             expected.rest = 0
             #expect(try Self.decode(whole) == expected, "\(String(decoding: bytes, as: UTF8.self).debugDescription)")
         }
-        #expect(recognised > 500)
+        #expect(recognised > rounds / 40)
     }
 }

@@ -255,7 +255,7 @@ import Testing
         #expect(!isTaken && state.apps.isEmpty)
     }
 
-    @Test(arguments: 0..<20)
+    @Test(arguments: TestDepth.seeds(20))
     func `evolving takes in any events in any order`(seed: UInt64) throws {
         var random = RandomLedger(seed: seed)
         var state = LedgerState()
@@ -283,42 +283,41 @@ import Testing
         }
     }
 
-    @Test func `decided events keep the rules, whatever is commanded`() throws {
-        for seed in UInt64(100)..<120 {
-            var random = RandomLedger(seed: seed)
-            var state = LedgerState()
-            var (accepted, refused) = (0, 0)
-            for _ in 0..<1500 {
-                let command = random.command()
-                random.now = random.now.adding(seconds: 3600)
-                let context = context(
-                    random.generator.once(in: 4) ? nil : "w", isForced: random.generator.once(in: 2), at: random.now)
-                guard let events = try? state.decide(command, in: context).events else {
-                    refused += 1
-                    continue
-                }
-                accepted += 1
-                let before = state.version(of: command.stream)
-                for event in events {
-                    if case .app(.pinActivated(_, _, let pin)) = event, let app = command.stream.app {
-                        #expect(state.apps[app]?.revokedPins.contains(pin) != true)
-                    }
-                    // What is recorded must be readable again.
-                    #expect(try Event(type: event.type, schema: event.schema, data: event.data) == event)
-                    let isTaken = state.apply(event, of: command.stream, at: random.now)
-                    #expect(isTaken)
-                }
-                #expect(state.version(of: command.stream) == before + Int64(events.count))
-                for host in state.apps.values.flatMap(\.hosts.values) {
-                    for policy in PolicySlot.allCases.compactMap({ host[$0] }) {
-                        #expect(policy.mode != .enforce || policy.activePins.count >= 2)
-                        #expect(policy.pins.count <= App.pinLimit)
-                    }
-                    #expect(host.rollout == nil || host.candidate != nil)
-                }
-                #expect(state.keys.keys.values.count { $0.state == .active } == (state.keys.keys.isEmpty ? 0 : 1))
+    @Test(arguments: TestDepth.seeds(20))
+    func `decided events keep the rules, whatever is commanded`(seed: UInt64) throws {
+        var random = RandomLedger(seed: 100 + seed)
+        var state = LedgerState()
+        var (accepted, refused) = (0, 0)
+        for _ in 0..<1500 {
+            let command = random.command()
+            random.now = random.now.adding(seconds: 3600)
+            let context = context(
+                random.generator.once(in: 4) ? nil : "w", isForced: random.generator.once(in: 2), at: random.now)
+            guard let events = try? state.decide(command, in: context).events else {
+                refused += 1
+                continue
             }
-            #expect(accepted > 200 && refused > 200)
+            accepted += 1
+            let before = state.version(of: command.stream)
+            for event in events {
+                if case .app(.pinActivated(_, _, let pin)) = event, let app = command.stream.app {
+                    #expect(state.apps[app]?.revokedPins.contains(pin) != true)
+                }
+                // What is recorded must be readable again.
+                #expect(try Event(type: event.type, schema: event.schema, data: event.data) == event)
+                let isTaken = state.apply(event, of: command.stream, at: random.now)
+                #expect(isTaken)
+            }
+            #expect(state.version(of: command.stream) == before + Int64(events.count))
+            for host in state.apps.values.flatMap(\.hosts.values) {
+                for policy in PolicySlot.allCases.compactMap({ host[$0] }) {
+                    #expect(policy.mode != .enforce || policy.activePins.count >= 2)
+                    #expect(policy.pins.count <= App.pinLimit)
+                }
+                #expect(host.rollout == nil || host.candidate != nil)
+            }
+            #expect(state.keys.keys.values.count { $0.state == .active } == (state.keys.keys.isEmpty ? 0 : 1))
         }
+        #expect(accepted > 200 && refused > 200)
     }
 }

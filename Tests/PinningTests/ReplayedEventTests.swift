@@ -60,7 +60,7 @@ import Testing
     func `a replayed event is that of the entry, and the entry's bytes are canonical`(seed: UInt64) {
         var random = RandomLedger(seed: seed)
         var names = RecentNames()
-        for _ in 0..<500 {
+        for _ in 0..<TestDepth.rounds(500) {
             let entry = self.entry(&random)
             let bytes = entry.bytes
             #expect(bytes == self.canonical(entry))
@@ -84,7 +84,7 @@ import Testing
         #expect(self.scanned(line, &names) == .success(ReplayedEvent(entry)))
     }
 
-    @Test(arguments: 0..<20)
+    @Test(arguments: TestDepth.seeds(20))
     func `a replayed event is read from changed bytes only where the entry is`(seed: UInt64) {
         var random = RandomLedger(seed: seed)
         var (taken, refused) = (0, 0)

@@ -274,7 +274,7 @@ import Testing
         #expect(throws: Refusal.tooFewPins(api, .baseline, active: 1)) { try ledger.revert(2) }
     }
 
-    @Test(arguments: 0..<40)
+    @Test(arguments: TestDepth.seeds(40))
     func `a change that is reverted at once leaves the earlier settings`(_ seed: UInt64) throws {
         var random = RandomLedger(seed: 9000 + seed)
         var ledger = try Ledger([Self.created, Self.added, Self.candidate])

@@ -292,9 +292,8 @@ import Testing
 
     /// Everything that may happen to a plan, in any order: shares change by recorded events alone, the server goes on only
     /// where all is there that was asked for, and never promotes on silence.
-    @Test(arguments: 0..<200) func `a step of a rollout plan keeps its invariants, whatever happens`(seed: UInt64)
-        throws
-    {
+    @Test(arguments: TestDepth.seeds(200))
+    func `a step of a rollout plan keeps its invariants, whatever happens`(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var now = noon
         var state = LedgerState()

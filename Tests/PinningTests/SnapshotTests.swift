@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 import Testing
 
 @Suite struct `A snapshot` {
@@ -43,7 +44,7 @@ import Testing
         #expect(one.json == other.json)
     }
 
-    @Test(arguments: 0..<25)
+    @Test(arguments: TestDepth.seeds(25))
     func `a snapshot is the state it was taken of, and folds on like it`(seed: UInt64) throws {
         var (state, random) = self.state(seed: seed, commands: 300)
         let taken = self.parts(of: state)

@@ -1,5 +1,6 @@
 import PinWire
 import Pinning
+import SeededRandom
 import Testing
 
 @Suite struct `The plan of a spec` {
@@ -161,7 +162,7 @@ import Testing
         #expect(plan.remainder == line.remainder)
     }
 
-    @Test(arguments: 0..<500)
+    @Test(arguments: TestDepth.seeds(500))
     func `A carried out plan leaves nothing to be planned`(seed: UInt64) throws {
         var random = RandomLedger(seed: seed)
         func decide(_ commands: [AppCommand], in state: inout LedgerState) -> Bool {

@@ -49,7 +49,7 @@ struct ConfigurationTests {
     }
 
     @Test func `the server notices a client whose host is gone after seconds, not hours`() async throws {
-        let port = try TestDatabase.environment("PINLEDGER_TEST_PGPORT")
+        let port = try TestServer.environment("PINLEDGER_TEST_PGPORT")
         let connection = try await PostgresConnection.connect(
             PostgresConfiguration(connectionString: "host=127.0.0.1 port=\(port) user=postgres dbname=postgres"))
         let names = ["tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_keepalives_count", "tcp_user_timeout"]

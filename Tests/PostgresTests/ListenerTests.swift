@@ -5,15 +5,16 @@ import Testing
 @Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ListenerTests {
     static func backend(_ channel: String) async throws -> Int32? {
-        try await TestDatabase.connect()
+        try await SharedDatabase.connect()
             .query("SELECT pid FROM pg_stat_activity WHERE query = $1", [.text("LISTEN \"\(channel)\"")])
             .first?.int32(0)
     }
 
     @Test func `notifications arrive in order, with their channel and payload`() async throws {
-        let channel = TestDatabase.uniqueName("Grüße \"x\"")
-        let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel, "other"])
-        let sender = try await TestDatabase.connect()
+        let channel = TestServer.uniqueName("Grüße \"x\"")
+        let listener = PostgresListener(
+            configuration: try SharedDatabase.configuration(), channels: [channel, "other"])
+        let sender = try await SharedDatabase.connect()
         var payloads: [String] = []
         for await event in listener.events() {
             switch event {
@@ -33,9 +34,9 @@ struct ListenerTests {
     }
 
     @Test func `a listener whose backend is terminated reconnects, says so, and receives again`() async throws {
-        let channel = TestDatabase.uniqueName("channel")
-        let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel])
-        let sender = try await TestDatabase.connect()
+        let channel = TestServer.uniqueName("channel")
+        let listener = PostgresListener(configuration: try SharedDatabase.configuration(), channels: [channel])
+        let sender = try await SharedDatabase.connect()
         var connections = 0
         var disconnections = 0
         for await event in listener.events() {
@@ -44,7 +45,7 @@ struct ListenerTests {
                 connections += 1
                 if connections == 1 {
                     let backend = try #require(try await Self.backend(channel))
-                    try await TestDatabase.terminate(backend)
+                    try await SharedDatabase.terminate(backend)
                 } else {
                     try await sender.query("SELECT pg_notify($1, 'again')", [.text(channel)])
                 }
@@ -60,7 +61,7 @@ struct ListenerTests {
 
     @Test func `ticks come while nothing happens, and while there is no server`() async throws {
         let configurations = [
-            try TestDatabase.configuration(),
+            try SharedDatabase.configuration(),
             PostgresConfiguration(connectionString: "host=127.0.0.1 port=1 user=nobody"),
         ]
         for configuration in configurations {
@@ -79,14 +80,14 @@ struct ListenerTests {
     }
 
     @Test func `the listener's connection ends with the reading task`() async throws {
-        let channel = TestDatabase.uniqueName("ending")
-        let listener = PostgresListener(configuration: try TestDatabase.configuration(), channels: [channel])
+        let channel = TestServer.uniqueName("ending")
+        let listener = PostgresListener(configuration: try SharedDatabase.configuration(), channels: [channel])
         let task = Task {
             for await _ in listener.events() {}
         }
-        #expect(try await TestDatabase.eventually { try await Self.backend(channel) != nil })
+        #expect(try await eventually { try await Self.backend(channel) != nil })
         task.cancel()
         await task.value
-        #expect(try await TestDatabase.eventually { try await Self.backend(channel) == nil })
+        #expect(try await eventually { try await Self.backend(channel) == nil })
     }
 }

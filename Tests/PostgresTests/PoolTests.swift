@@ -11,7 +11,7 @@ struct PoolTests {
 
     @Test func `no more connections are open than allowed, and all requests are served`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 3, waitTimeout: .seconds(120))
+            configuration: try SharedDatabase.configuration(), maximumConnections: 3, waitTimeout: .seconds(120))
         let seen = try await withThrowingTaskGroup(of: Int32.self) { group in
             for _ in 0..<60 {
                 group.addTask {
@@ -30,7 +30,7 @@ struct PoolTests {
 
     @Test func `requests for a connection are served in order`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
+            configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let order = Record<Int>()
         try await withThrowingTaskGroup(of: Void.self) { group in
             try await pool.withConnection { _ in
@@ -38,7 +38,7 @@ struct PoolTests {
                     group.addTask {
                         try await pool.withConnection { _ in order.append(number) }
                     }
-                    #expect(await TestDatabase.eventually { pool.occupancy.waiting == number + 1 })
+                    #expect(await eventually { pool.occupancy.waiting == number + 1 })
                 }
             }
             try await group.waitForAll()
@@ -48,14 +48,14 @@ struct PoolTests {
 
     @Test func `a full line refuses at once and a wait has an end`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(),
+            configuration: try SharedDatabase.configuration(),
             maximumConnections: 1,
             maximumWaiters: 1,
             waitTimeout: .seconds(20)
         )
         try await pool.withConnection { _ in
             async let waiting = failure { try await pool.query("SELECT 1") }
-            #expect(await TestDatabase.eventually { pool.occupancy.waiting == 1 })
+            #expect(await eventually { pool.occupancy.waiting == 1 })
             #expect(await failure { try await pool.query("SELECT 1") }?.code == .poolExhausted)
             #expect(await waiting?.code == .timeout)
         }
@@ -65,10 +65,10 @@ struct PoolTests {
 
     @Test func `a cancelled task leaves the line`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
+            configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         try await pool.withConnection { _ in
             let task = Task { try await pool.query("SELECT 1") }
-            #expect(await TestDatabase.eventually { pool.occupancy.waiting == 1 })
+            #expect(await eventually { pool.occupancy.waiting == 1 })
             task.cancel()
             #expect(await failure { try await task.value }?.code == .cancelled)
         }
@@ -77,7 +77,7 @@ struct PoolTests {
 
     @Test func `a connection left inside a transaction is not lent again`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
+            configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let first = try await pool.withConnection { connection in
             try await connection.execute(script: "BEGIN")
             return connection.backendPID
@@ -87,7 +87,7 @@ struct PoolTests {
 
     @Test func `an error of the closure's gives the connection back`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
+            configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         let first = try await Self.backends(pool)
         #expect(await failure { try await pool.query("SELECT 1 / 0") }?.sqlState == "22012")
         #expect(try await Self.backends(pool) == first)
@@ -96,14 +96,14 @@ struct PoolTests {
     }
 
     @Test func `the pool survives the end of all its backends`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), maximumConnections: 4)
+        let pool = PostgresPool(configuration: try SharedDatabase.configuration(), maximumConnections: 4)
         let done = Record<Int>()
         let backends = try await withThrowingTaskGroup(of: Int32.self) { group in
             for _ in 0..<4 {
                 group.addTask {
                     try await pool.withConnection { connection in
                         // All four at once.
-                        #expect(await TestDatabase.eventually { pool.occupancy.leased == 4 || done.values.count > 0 })
+                        #expect(await eventually { pool.occupancy.leased == 4 || done.values.count > 0 })
                         done.append(0)
                         return connection.backendPID
                     }
@@ -112,7 +112,7 @@ struct PoolTests {
             return try await group.reduce(into: Set<Int32>()) { $0.insert($1) }
         }
         #expect(backends.count == 4)
-        for backend in backends { try await TestDatabase.terminate(backend) }
+        for backend in backends { try await SharedDatabase.terminate(backend) }
         for _ in 0..<8 {
             let backend = try await Self.backends(pool)
             #expect(!backends.contains(backend))
@@ -122,8 +122,8 @@ struct PoolTests {
 
     @Test func `a read that lost its connection is repeated, a write is not`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
-        let name = TestDatabase.uniqueName("once")
+            configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
+        let name = TestServer.uniqueName("once")
         try await pool.query("CREATE SEQUENCE \(name)")
         // The first call ends its own session, the second does not.
         let sql = """
@@ -136,20 +136,19 @@ struct PoolTests {
     }
 
     @Test func `connections that stay unused for a while are replaced`() async throws {
-        let pool = PostgresPool(configuration: try TestDatabase.configuration(), idleTimeout: .milliseconds(1))
+        let pool = PostgresPool(configuration: try SharedDatabase.configuration(), idleTimeout: .milliseconds(1))
         let first = try await Self.backends(pool)
-        try await Task.sleep(for: .milliseconds(20))
-        #expect(try await Self.backends(pool) != first)
+        #expect(try await eventually { try await Self.backends(pool) != first })
     }
 
     @Test func `a closed pool refuses, and closing waits for what is lent`() async throws {
         let pool = PostgresPool(
-            configuration: try TestDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
+            configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))
         try await withThrowingTaskGroup(of: Void.self) { group in
             let steps = Record<String>()
             try await pool.withConnection { connection in
                 let waiting = Task { await failure { try await pool.query("SELECT 1") } }
-                #expect(await TestDatabase.eventually { pool.occupancy.waiting == 1 })
+                #expect(await eventually { pool.occupancy.waiting == 1 })
                 group.addTask {
                     await pool.close()
                     steps.append("closed")

@@ -7,20 +7,20 @@ struct TransactionTests {
     struct Refusal: Error {}
 
     static func withTable(_ body: (String) async throws -> Void) async throws {
-        let name = TestDatabase.uniqueName("tx")
-        let connection = try await TestDatabase.connect()
+        let name = TestServer.uniqueName("tx")
+        let connection = try await SharedDatabase.connect()
         try await connection.execute(script: "CREATE TABLE \(name) (id int8 UNIQUE DEFERRABLE INITIALLY DEFERRED)")
         try await body(name)
         try await connection.execute(script: "DROP TABLE \(name)")
     }
 
     static func count(_ table: String) async throws -> Int64 {
-        try await TestDatabase.connect().query("SELECT count(*) FROM \(table)").only.int64(0)
+        try await SharedDatabase.connect().query("SELECT count(*) FROM \(table)").only.int64(0)
     }
 
     @Test func `a closure's writes are there after commit`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             let sum = try await connection.transaction(isolation: .repeatableRead) { connection in
                 try connection.query("INSERT INTO \(table) VALUES (1), (2)")
                 return try connection.query("SELECT sum(id)::int8 FROM \(table)").only.int64(0)
@@ -33,7 +33,7 @@ struct TransactionTests {
 
     @Test func `a closure's error is rethrown, and nothing of its writes is left`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             await #expect(throws: Refusal.self) {
                 try await connection.transaction { connection in
                     try connection.query("INSERT INTO \(table) VALUES (1)")
@@ -47,7 +47,7 @@ struct TransactionTests {
 
     @Test func `a failed statement that the closure swallows is not committed`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             let error = await failure {
                 try await connection.transaction { connection in
                     try connection.query("INSERT INTO \(table) VALUES (1)")
@@ -62,7 +62,7 @@ struct TransactionTests {
 
     @Test func `a constraint that fails at COMMIT fails the transaction`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             let error = await failure {
                 try await connection.transaction { _ = try $0.query("INSERT INTO \(table) VALUES (1), (1)") }
             }
@@ -73,7 +73,7 @@ struct TransactionTests {
     }
 
     @Test func `a read-only transaction refuses to write, and transactions do not nest`() async throws {
-        let connection = try await TestDatabase.connect()
+        let connection = try await SharedDatabase.connect()
         let refused = await failure {
             try await connection.transaction(readOnly: true) { _ = try $0.query("CREATE TABLE never ()") }
         }
@@ -87,7 +87,7 @@ struct TransactionTests {
 
     @Test func `a connection killed inside the transaction means rolled back for certain`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             let error = await failure {
                 try await connection.transaction { connection in
                     try connection.query("INSERT INTO \(table) VALUES (1)")
@@ -104,7 +104,7 @@ struct TransactionTests {
 
     @Test func `a connection that dies after COMMIT was sent leaves the outcome unknown`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             // A deferred trigger runs inside COMMIT and takes the connection with it.
             try await connection.execute(
                 script: """
@@ -119,12 +119,12 @@ struct TransactionTests {
             }
             #expect(error?.code == .outcomeUnknown)
             #expect(error?.isRetryable == false)
-            try await TestDatabase.connect().execute(script: "DROP FUNCTION die_\(table) CASCADE")
+            try await SharedDatabase.connect().execute(script: "DROP FUNCTION die_\(table) CASCADE")
         }
     }
 
     @Test func `a single statement killed under way has an unknown outcome`() async throws {
-        let connection = try await TestDatabase.connect()
+        let connection = try await SharedDatabase.connect()
         let error = await failure { try await connection.query("SELECT pg_terminate_backend(pg_backend_pid())") }
         #expect(error?.code == .outcomeUnknown)
         #expect(error?.sqlState == "57P01")
@@ -132,7 +132,7 @@ struct TransactionTests {
 
     @Test func `a warning that comes with the commit leaves the outcome unknown, in any language`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             // As a commit that no longer waits for its standby: it succeeds, and a WARNING says so.
             try await connection.execute(
                 script: """
@@ -149,12 +149,12 @@ struct TransactionTests {
             #expect(error?.sqlState == "01000")
             #expect(error?.message == "keine Antwort")
             #expect(try await Self.count(table) == 1)
-            try await TestDatabase.connect().execute(script: "DROP FUNCTION warn_\(table) CASCADE")
+            try await SharedDatabase.connect().execute(script: "DROP FUNCTION warn_\(table) CASCADE")
         }
     }
 
     @Test func `a warning of the statement itself is not the commit's`() async throws {
-        let connection = try await TestDatabase.connect()
+        let connection = try await SharedDatabase.connect()
         let unlock = "SELECT pg_advisory_unlock(1234567890)"
         #expect(try await connection.query(unlock).only.bool(0) == false)
         #expect(try await connection.query(prepared: PreparedStatement(unlock)).only.bool(0) == false)
@@ -164,21 +164,21 @@ struct TransactionTests {
     }
 
     @Test func `a connection killed while idle is found dead before anything is sent`() async throws {
-        let connection = try await TestDatabase.connect()
-        try await TestDatabase.terminate(connection.backendPID)
+        let connection = try await SharedDatabase.connect()
+        try await SharedDatabase.terminate(connection.backendPID)
         #expect(await failure { try await connection.query("SELECT 1") }?.code == .connectionLost)
     }
 
     @Test func `cancelling the task rolls the transaction back and keeps the connection`() async throws {
         try await Self.withTable { table in
-            let connection = try await TestDatabase.connect()
+            let connection = try await SharedDatabase.connect()
             let task = Task {
                 try await connection.transaction { connection in
                     try connection.query("INSERT INTO \(table) VALUES (1)")
-                    try connection.query("SELECT pg_sleep(50)")
+                    try connection.query("SELECT pg_sleep(100000)")
                 }
             }
-            try await Task.sleep(for: .milliseconds(200))
+            try await SharedDatabase.waitForSleep(connection)
             task.cancel()
             #expect(await failure { try await task.value }?.code == .cancelled)
             #expect(connection.isUsable)

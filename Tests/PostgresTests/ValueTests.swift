@@ -91,7 +91,7 @@ struct ValueTests {
 
     @Test(arguments: cases)
     func `a value reads back as it was sent, and PostgreSQL reads the same in it`(_ given: Case) async throws {
-        let connection = try await TestDatabase.connect()
+        let connection = try await SharedDatabase.connect()
         try await connection.execute(script: "SET timezone = 'UTC'")
         let sql = "SELECT $1::\(given.type), ($1::\(given.type))::text"
         for rows in [
@@ -106,7 +106,7 @@ struct ValueTests {
 
     @Test(arguments: Set(cases.map(\.type)).sorted())
     func `NULL is NULL in every type`(_ type: String) async throws {
-        let row = try await TestDatabase.connect().query("SELECT $1::\(type)", [.null]).only
+        let row = try await SharedDatabase.connect().query("SELECT $1::\(type)", [.null]).only
         #expect(try row.isNull(0))
         #expect(throws: PostgresError.self) { try row.bytes(0) }
     }
@@ -116,7 +116,7 @@ struct ValueTests {
             SELECT NULL::int8, NULL::text, NULL::bytea, NULL::bool, NULL::timestamptz, NULL::float8, NULL::int4,
                 NULL::int2, NULL::text[], NULL::bytea[], NULL::int8[]
             """
-        let row = try await TestDatabase.connect().query(sql).only
+        let row = try await SharedDatabase.connect().query(sql).only
         #expect(try row.optionalInt64(0) == nil)
         #expect(try row.optionalText(1) == nil)
         #expect(try row.optionalBytes(2) == nil)
@@ -133,7 +133,7 @@ struct ValueTests {
     }
 
     @Test func `integers widen and never narrow, and types are not confused`() async throws {
-        let row = try await TestDatabase.connect().query("SELECT 7::int2, -8::int4, 9::int8, 'x'::text, 1.5::float4")
+        let row = try await SharedDatabase.connect().query("SELECT 7::int2, -8::int4, 9::int8, 'x'::text, 1.5::float4")
             .only
         #expect(try row.int64(0) == 7)
         #expect(try row.int64(1) == -8)
@@ -148,7 +148,7 @@ struct ValueTests {
     }
 
     @Test func `rows are a collection with names and counts`() async throws {
-        let connection = try await TestDatabase.connect()
+        let connection = try await SharedDatabase.connect()
         let rows = try await connection.query("SELECT i AS number, i::text AS word FROM generate_series(1, 1000) AS i")
         #expect(rows.count == 1000)
         #expect(rows.columnCount == 2)

@@ -3,6 +3,7 @@ import Fixtures
 import Glibc
 import PinWire
 import Probing
+import SeededRandom
 import Testing
 
 /// Against `openssl s_server`.
@@ -99,7 +100,8 @@ import Testing
         }
     }
 
-    @Test func `a real host's chain of the other kind of key may take as long as the first`() async throws {
+    @Test(.enabled(if: TestDepth.isFull, "each chain takes eight seconds"))
+    func `a real host's chain of the other kind of key may take as long as the first`() async throws {
         let server = try OpenSSLServer(
             "ecdsa", ["-dcert", "rsa.pem", "-dkey", "rsa.key", "-dcert_chain", "middle.pem"])
         let host = try SocketHost { [port = server.port] connection in

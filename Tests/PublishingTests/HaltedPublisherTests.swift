@@ -32,7 +32,10 @@ struct HaltedPublisherTests {
             }
             func isDone(_ name: String) -> Bool { done.names.withLock { $0.contains(name) } }
             let (first, second) = (wait(as: "first"), wait(as: "second"))
-            try await Task.sleep(for: .milliseconds(50))
+            // Others are published meanwhile.
+            try await node.makeKey()
+            try await node.execute(try Sample.create(try Sample.app()))
+            await publisher.waitForPublication(through: node.node.ledger.position)
             #expect(!isDone("first") && !isDone("second"))
             first.cancel()
             #expect(await eventually { isDone("first") })

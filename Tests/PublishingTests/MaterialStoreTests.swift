@@ -118,14 +118,13 @@ struct MaterialStoreTests {
             try await MaterialStore(pool: pool).store([two])
             let store = MaterialStore(pool: pool)
             try await store.store([one])
+            // The table is locked until both have come back.
             try await self.whileLocked {
-                let start = ContinuousClock.now
                 let early = await store.der(of: digests, within: .milliseconds(100))
                 #expect(early.found == [one.digest: one.der] && !early.isWhole)
                 await #expect(throws: MaterialStore.Late.self) {
                     try await store.store([self.certificate("three")], within: .milliseconds(100))
                 }
-                #expect(ContinuousClock.now - start < .seconds(50))
             }
             // The answer would be there by now, and nobody asks for it yet.
             let silent = await store.der(of: digests, within: .seconds(60))

@@ -229,7 +229,7 @@ struct StoredDocumentTests {
             if waits {
                 #expect(await eventually { node[app]?.bytes == later })
             } else {
-                try await Task.sleep(for: .seconds(1))
+                try await Self.look(by: node, in: database)
                 #expect(node[app]?.bytes == held.bytes)
             }
         }
@@ -257,13 +257,30 @@ struct StoredDocumentTests {
                 // It would put its own document back in place of one that it cannot read.
                 signer.node.ledger.halt(.fork(position: 1))
                 let later = try await Self.forgeLaterForm(app, on: signer, in: database)
-                try await database.query("SELECT pg_notify('pinledger_document', '')")
-                try await Task.sleep(for: .seconds(1))
+                try await Self.look(by: server, in: database)
                 #expect(server[app]?.bytes == held.bytes && server.node.ledger.fault == nil)
                 server.node.ledger.halt(
                     .needsUpgrade(position: server.node.ledger.position, .featureLevel(2, known: 1)))
                 #expect(await eventually { server[app]?.bytes == later })
             }
+        }
+    }
+
+    /// Has a node look at the stored documents, and returns when it has: of three statements about them, one after the
+    /// other, the last is of another look than the first.
+    private static func look(by node: PublishingNode, in database: TestDatabase) async throws {
+        for _ in 0..<3 {
+            let now = try await database.query("SELECT clock_timestamp()::text").only.text(0)
+            try await database.query("SELECT pg_notify('pinledger_document', '')")
+            let isLooking = try await eventually {
+                try await !database.query(
+                    """
+                    SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1
+                        AND query LIKE '%FROM pinledger.document%' AND query_start > $2::timestamptz
+                    """, [.text("\(node.node.name)-pool"), .text(now)]
+                ).isEmpty
+            }
+            #expect(isLooking)
         }
     }
 

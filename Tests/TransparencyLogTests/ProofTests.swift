@@ -56,11 +56,13 @@ import TransparencyLog
         }
     }
 
+    private static let audited = auditLeaves(600)
+    private static let roots = (0...600).map { MerkleTree.root(of: audited.prefix($0)) }
+
     @Test(arguments: [255, 256, 257, 511, 512, 513, 600])
     func `proofs across tile borders verify`(size: Int) throws {
-        let leaves = auditLeaves(600)
+        let (leaves, roots) = (Self.audited, Self.roots)
         let tree = StoredTree(leaves: leaves)
-        let roots = (0...600).map { MerkleTree.root(of: leaves.prefix($0)) }
         for index in stride(from: 0, to: size, by: 7) {
             let proof = try tree.inclusionProof(leafIndex: UInt64(index), treeSize: UInt64(size))
             try proof.verify(leaf: leaves[index], root: roots[size])

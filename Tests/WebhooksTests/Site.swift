@@ -28,12 +28,12 @@ struct Site {
         _ = try await self.node.writer.execute(try Sample.request(command))
     }
 
-    func add(_ url: String, types: [String] = [], apps: [AppID] = []) async throws {
+    func add(_ url: String, types: [String] = [], apps: [AppID] = [], as id: String = Site.id) async throws {
         let secret = WebhookName.secret()
-        _ = try await self.tools.secrets.create(secret, of: Self.id)
+        _ = try await self.tools.secrets.create(secret, of: id)
         let settings = WebhookSettings(url: try OutgoingURL(url), types: types, apps: apps)
-        try await self.execute(.webhooks(.create(id: Self.id, settings, secretID: secret)))
-        try await self.store.open(try self.webhook())
+        try await self.execute(.webhooks(.create(id: id, settings, secretID: secret)))
+        try await self.store.open(try self.webhook(id))
     }
 
     /// Takes in all there is, and returns how far it came.

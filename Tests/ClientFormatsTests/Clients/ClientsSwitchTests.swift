@@ -50,6 +50,8 @@ import Testing
             var names: Set<String> = []
             var isOpen = false
         }
+        // Made once: that takes long.
+        let (names, comparisons) = (/\.([a-zA-Z0-9]+)/, /(?:[!=]= |if case |guard case )\.([a-zA-Z0-9]+)/)
         var found: [Int] = []
         var open: [Switch] = []
         /// Whether the line goes on with the label of the innermost switch.
@@ -57,7 +59,7 @@ import Testing
         for (place, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
             let code = line.drop { $0 == " " }
             guard !code.hasPrefix("//") else { continue }
-            let depth = line.count - code.count
+            let depth = line.utf8.count - code.utf8.count
             if let last = open.last, code.hasPrefix("}"), depth == last.depth {
                 open.removeLast()
                 if last.isOpen, !last.names.isDisjoint(with: Self.names) { found.append(last.line) }
@@ -66,13 +68,13 @@ import Testing
                 if code.hasPrefix("default:") || code.hasPrefix("case _") { open[last].isOpen = true }
                 if code.hasPrefix("case ") || isLabel {
                     let label = code.prefix { $0 != ":" }
-                    open[last].names.formUnion(label.matches(of: /\.([a-zA-Z0-9]+)/).map { String($0.output.1) })
-                    isLabel = label.count == code.count
+                    open[last].names.formUnion(label.matches(of: names).map { String($0.output.1) })
+                    isLabel = label.utf8.count == code.utf8.count
                 }
             }
             if code.hasSuffix("{"), code.contains("switch ") { open.append(Switch(depth: depth, line: place + 1)) }
             guard code.contains("= .") || code.contains("case .") else { continue }
-            let compared = code.matches(of: /(?:[!=]= |if case |guard case )\.([a-zA-Z0-9]+)/)
+            let compared = code.matches(of: comparisons)
             if compared.contains(where: { Self.kinds.contains(String($0.output.1)) }) { found.append(place + 1) }
         }
         return found

@@ -177,6 +177,7 @@ private struct Fingerprints: Decodable {
         (#"{"fingerprint":"AA","algorithm":"md5"}"#, wrong(#""md5""#)),
         (#"{"fingerprint":"AA","algorithm":"SHA256"}"#, wrong(#""SHA256""#)),
         (#"{"fingerprint":"AA","algorithm":null}"#, wrong("null")),
+        (#"{"fingerprint":"AA","algorithm":256}"#, wrong("256")),
         (#"{"fingerprint":"AA","algorithm":{"b":1,"a":"\"<"}}"#, wrong(#"{"a":"\"<","b":1}"#)),
         (
             #"{"fingerprint":7}"#,

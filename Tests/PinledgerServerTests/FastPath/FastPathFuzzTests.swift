@@ -12,7 +12,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct FastPathFuzzTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let count = Self.environment["FUZZ_COUNT"].flatMap { Int($0) } ?? 100
+    private static let count = Self.environment["FUZZ_COUNT"].flatMap { Int($0) } ?? (TestDepth.isFull ? 100 : 50)
     private static let seed = Self.environment["FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
 
     @Test(arguments: FrameScript.Manner.allCases)

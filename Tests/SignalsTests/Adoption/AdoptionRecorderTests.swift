@@ -4,6 +4,7 @@ import Keys
 import PinWire
 import Pinning
 import Postgres
+import SeededRandom
 import Testing
 
 @testable import Signals
@@ -49,10 +50,12 @@ struct AdoptionRecorderTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for node in 0..<4 {
                 group.addTask {
+                    // In another order on each node.
+                    var generator = SeededGenerator(seed: TestSeed.chosen(or: 40) &+ UInt64(node))
                     let node = (number: node, parts: try await Recorder(database))
                     for round in 0..<5 {
-                        for app in apps.shuffled() {
-                            for version in [7, 8, 9].shuffled() as [Int64] {
+                        for app in apps.shuffled(using: &generator) {
+                            for version in [7, 8, 9].shuffled(using: &generator) as [Int64] {
                                 node.parts.see(app, version, install: node.number * 100 + round)
                             }
                         }
@@ -230,7 +233,7 @@ struct AdoptionRecorderTests {
         node.see(app, 8, install: 1)
         #expect(node.recorder.facts(of: app) == nil)
         let running = Task { await node.recorder.run() }
-        while node.recorder.facts(of: app) == nil { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(await eventually { node.recorder.facts(of: app) != nil })
         let facts = try #require(node.recorder.facts(of: app))
         #expect(facts.share(holdingAtLeast: 8).basisPoints == 10_000)
         #expect(facts.windowSeconds == 86_400)
