@@ -13,7 +13,6 @@ import contextlib
 import copy
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -24,8 +23,8 @@ from pathlib import Path
 import handbook
 import psycopg
 import pytest
+from documents import verify
 from pinledger import API, BINARY, Process, eventually, free_port
-from test_journey import verify
 
 sys.path.append(str(Path(__file__).parent.parent / "Torture"))
 from cluster import Cluster  # noqa: E402
@@ -37,18 +36,7 @@ MOMENT = "2026-03-01 14:29:00+00"
 
 def blocks(heading: str) -> list[tuple[str, str]]:
     """The commands under a heading of the page: where each block runs, and its text."""
-    page = handbook.text("backup")
-    blank = handbook.without_fences(page)
-    start = re.search(rf"^#+ {re.escape(heading)}$", blank, re.M)
-    assert start, f"there is no heading {heading!r}"
-    end = re.compile(r"^#+ ", re.M).search(blank, start.end())
-    section = page[start.end() : end.start() if end else len(page)]
-    return re.findall(r"^```sh (database|node)\n(.*?)^```$", section, re.M | re.S)
-
-
-def commands(block: str) -> list[str]:
-    """A block's commands, one for each line that does not go on."""
-    return block.replace("\\\n", " ").splitlines()
+    return handbook.blocks("backup", heading)
 
 
 class Machine:

@@ -16,9 +16,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import contract
 import deployed
+import examples
 import pinledger
-import test_contract_examples as contract
 from pinledger import API, Process, Server, free_port
 
 LEDGER_TABLES = ["event", "tree_node", "stream", "head", "command", "signing_secret", "client_secret", "telemetry_secret",
@@ -30,14 +31,14 @@ EXPORTS = Path(__file__).parents[2] / "Sources/ClientFormats/Exports/ExportForma
 
 
 def tell_the_story(api: API) -> None:
-    for operation, name, method, path, kind, value in contract.REQUESTS:
-        scene = contract.SCENES.get(f"{operation} {name}") or contract.SCENES.get(operation) or contract.host
-        place = {"host": contract.HOST, "pin": contract.PIN, "code": "G13"} | scene(api)
+    for operation, name, method, path, kind, value in examples.REQUESTS:
+        scene = examples.SCENES.get(f"{operation} {name}") or examples.SCENES.get(operation) or examples.host
+        place = {"host": examples.HOST, "pin": examples.PIN, "code": "G13"} | scene(api)
         query = f"?app={place['app']}" if path.startswith("/v1/import/") else ""
         target = re.sub(r"{(\w+)}", lambda match: place[match[1]], path) + query
         api.request(method, target, value.encode() if isinstance(value, str) else value, {"Content-Type": kind})
     for kind in deployed.KINDS:
-        app = contract.host(api)["app"]
+        app = examples.host(api)["app"]
         key = deployed.P256_PRIVATE if kind in ("dynapins", "wultra") else None
         deployed.declare(api, app, kind, key=key)
 
@@ -83,10 +84,10 @@ def targets(api: API):
     apps = [one["app"] for one in api.must("GET", "/v1/apps?limit=500").json["apps"]]
     exports = re.findall(r'^    case \w+ = "(\w+)"|^    case (\w+)$', EXPORTS.read_text(), re.M)
     values = {
-        "app": apps, "client": deployed.KINDS, "format": ["".join(one) for one in exports], "host": [contract.HOST],
+        "app": apps, "client": deployed.KINDS, "format": ["".join(one) for one in exports], "host": [examples.HOST],
         "kid": [key["kid"] for key in api.get("/v1/keys").json["keys"]],
         "webhook_id": [hook["webhook_id"] for hook in api.get("/v1/webhooks").json["webhooks"]],
-        "code": ["G01", "G13"], "pin": [contract.PIN], "type": ["guard_rail"],
+        "code": ["G01", "G13"], "pin": [examples.PIN], "type": ["guard_rail"],
     }  # fmt: skip
     for path, method, operation in contract.operations():
         if method != "get" or path.startswith(PAGES) or "text/event-stream" in str(operation["responses"].get("200", "")):

@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from deployed import Identity
 from pinledger import Server
 
+pytest_plugins = ["client_guide", "databases", "outcomes", "packages", "processor", "renewals"]
+
 
 #: The files that take longest, the longest first, as a whole run names them at its end. They begin first: a long one that began last
 #: would keep one process at work after the others have ended.
@@ -54,6 +56,16 @@ def server():
         server.destroy()
 
 
+@pytest.fixture(scope="session")
+def timed():
+    """A server that tests share whose time they move: each makes apps of its own, and takes instants from its clock."""
+    server = Server(has_clock=True)
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
+
+
 @pytest.fixture(scope="module")
 def own_server():
     """A server for one file's tests alone."""
@@ -72,9 +84,9 @@ def api(server):
 @pytest.fixture
 def unchanged(api):
     """Fails the test if something was recorded while it ran."""
-    before = api.recorded()
+    mark = api.mark()
     yield
-    assert api.recorded() == before, "something was recorded"
+    assert api.since(mark) == []
 
 
 @dataclass

@@ -142,12 +142,6 @@ def ask(api: API, target: str, method: str = "GET", body=None, **headers) -> Ans
     return api.request(method, target, body, {name.replace("_", "-"): value for name, value in headers.items()}, token=None)
 
 
-def problem(answer: Answer, status: int, kind: str) -> dict:
-    assert (answer.status, answer["Content-Type"]) == (status, "application/problem+json"), str(answer)
-    assert answer.json["type"] == f"/problems/{kind}", str(answer)
-    return answer.json
-
-
 class KillSwitch:
     """`with KillSwitch(api, app):` – an app's switch, or one host's."""
 

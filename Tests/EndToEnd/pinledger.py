@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import socket
@@ -22,6 +23,8 @@ import urllib.parse
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+
+from clock import MovedClock
 
 BINARY = os.environ.get("PINLEDGER_BIN", str(Path(__file__).parents[2] / ".build/debug/pinledger"))
 
@@ -129,6 +132,16 @@ def eventually(look, what: str = "it", seconds: float = 180):
     return found
 
 
+def sleeps(process: int | str) -> bool:
+    """Says that no thread of a process has work at this moment."""
+    try:
+        threads = [path.read_text() for path in Path(f"/proc/{process}/task").glob("*/stat")]
+    except OSError:
+        # A thread has just ended.
+        return False
+    return all(thread.rpartition(")")[2].split()[0] == "S" for thread in threads)
+
+
 def canonical(value) -> bytes:
     """RFC 8785 for what documents may hold: integers, and strings of printable ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
@@ -211,11 +224,17 @@ class API:
             body = json.dumps(body).encode()
         if body is not None:
             sent.setdefault("Content-Type", "application/json")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
-        try:
+        with self.connected() as connection:
             connection.request(method, target, body=body, headers=sent)
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
+
+    @contextlib.contextmanager
+    def connected(self):
+        """The connection of one request."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        try:
+            yield connection
         finally:
             connection.close()
 
@@ -245,9 +264,13 @@ class API:
         """How many events the ledger has."""
         return self.get("/readyz").json["position"]
 
-    def recorded(self) -> int:
-        """How many events the ledger has, but for what the server records by itself."""
-        return sum(event["actor"]["kind"] != "system" for event in self.history())
+    def mark(self) -> int:
+        """A place in the ledger: what is recorded later is since(mark)."""
+        return self.position()
+
+    def since(self, mark: int) -> list[dict]:
+        """The events behind a mark, oldest first, but for what the server records by itself at times of its own."""
+        return [event for event in self.history(after=mark - 1) if event["actor"]["kind"] != "system"]
 
     def history(self, path: str = "/v1/history", **filters) -> list[dict]:
         """Every event, or those that filters let through, oldest first, over all pages."""
@@ -282,6 +305,20 @@ class API:
             self.must("POST", f"/v1/apps/{app}/hosts", host_body(host))
 
 
+def log_line(text: str) -> dict:
+    """A line of a log by the names of its details; those of an object in JSON, or of a line for people. What is no line of
+    a log has none."""
+    if text.startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return {}
+    if not (found := re.fullmatch(r"(\S+) (\w+) \S+: (.*?) ?\[\w+\] (.*)", text)):
+        return {}
+    details = (part.partition("=") for part in re.split(r" (?=[a-z_]+=)", found[3]))
+    return {name: value for name, _, value in details} | {"time": found[1], "level": found[2], "message": found[4]}
+
+
 class Process:
     """A pinledger process that listens on a port of 127.0.0.1, with its output in a file."""
 
@@ -305,6 +342,7 @@ class Process:
 
     def wait_until(self, is_ready, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
+        pause = 0.05
         while True:
             assert self.process is not None
             assert self.process.poll() is None, f"the server ended with {self.process.returncode}:\n{self.tail()}"
@@ -314,7 +352,27 @@ class Process:
             except (AttributeError, OSError, http.client.HTTPException, ValueError):
                 pass
             assert time.monotonic() < deadline, f"the server is not ready after {seconds} s:\n{self.tail()}"
-            time.sleep(0.02)
+            # A server that starts is not kept from it by questions.
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.25)
+
+    def mark_log(self) -> int:
+        """A place in the log: lines behind it are said(code, since=mark)."""
+        return self.log.stat().st_size if self.log.exists() else 0
+
+    def written(self, since: int = 0) -> str:
+        """The log behind a mark, in whole lines."""
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as file:
+            file.seek(since)
+            return file.read().rpartition(b"\n")[0].decode(errors="replace")
+
+    def said(self, code: str, since: int = 0) -> list[dict]:
+        """The lines of the log with a code, oldest first, behind a mark: each by the names of its details, in either form of
+        the log."""
+        lines = map(log_line, self.written(since).split("\n"))
+        return [line for line in lines if line.get("code") == code]
 
     def tail(self) -> str:
         return self.log.read_text(errors="replace")[-4000:] if self.log.exists() else ""
@@ -348,7 +406,10 @@ class Process:
 class Server(Process):
     """`pinledger dev` in a directory of its own."""
 
-    def __init__(self, home: Path | None = None, *, lowers_rails: bool = True, more: list[str] | None = None):
+    def __init__(
+        self, home: Path | None = None, *, lowers_rails: bool = True, more: list[str] | None = None, has_clock: bool = False
+    ):
+        """With `has_clock`, a test moves the time of the server, its database and its commands: `forward`."""
         self.lowers_rails = lowers_rails
         if home is None:
             home = Path(tempfile.mkdtemp(prefix="pinledger-e2e-"))
@@ -359,6 +420,41 @@ class Server(Process):
         port = free_port()
         super().__init__(home / "server.log", ["dev", "--data", str(self.data), "--listen", f"127.0.0.1:{port}"] + (more or []), port)
         self.api = API(port, None)
+        self.clock: MovedClock | None = None
+        #: Other processes on this database, which live in its time: `start_node` adds them.
+        self.nodes: list[Process] = []
+        if has_clock:
+            self.clock = MovedClock(home / "clock")
+            self.environment |= self.clock.environment
+
+    def forward(self, **interval) -> None:
+        """Lets time pass: forward(hours=1). The server is ready again at the end; its workers see the time within seconds."""
+        assert self.clock, "a server whose time moves is started with has_clock=True"
+        eventually(lambda: self.api.get("/readyz").status == 200, "a server that is ready")
+        eventually(lambda: self._moves_at_rest(interval), "a moment in which the server rests")
+        eventually(lambda: self.api.get("/readyz").status == 200, "a server that is ready after its clock moved")
+
+    def _moves_at_rest(self, interval: dict) -> bool:
+        """What is under way would seem to have taken the whole interval, and would meet its limit. So the clock moves only while
+        all threads of the nodes and the database sleep and every statement is answered, and the nodes stand still meanwhile."""
+        nodes = [node for node in (self, *self.nodes) if node.is_running]
+        postmaster = int(self._database_pid_file.read_text().split()[0])
+        backends = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+        if not all(sleeps(process) for process in (*(node.process.pid for node in nodes), *backends)):
+            return False
+        busy = """
+            SELECT count(*) FROM pg_stat_activity
+            WHERE backend_type = 'client backend' AND state IS DISTINCT FROM 'idle' AND pid <> pg_backend_pid()"""
+        try:
+            for node in nodes:
+                node.process.send_signal(signal.SIGSTOP)
+            is_idle = self.sql(busy) == "0"
+            if is_idle:
+                self.clock.move(**interval)
+            return is_idle
+        finally:
+            for node in nodes:
+                node.process.send_signal(signal.SIGCONT)
 
     def start(self) -> "Server":
         self.spawn()
@@ -431,6 +527,11 @@ class Server(Process):
                 # At the end of its input psql ends, and with it the transaction.
                 psql.stdin.close()
 
+    @property
+    def database_log(self) -> str:
+        """What the database has written: also why it ended a statement."""
+        return (self.data / "postgresql/postgresql.log").read_text(errors="replace")
+
     def cli(self, *arguments: str, status: int = 0, input: str | None = None) -> subprocess.CompletedProcess:
         """Runs a command of the operator's, which must end with `status`."""
         environment = self.environment | {"PINLEDGER_DATA": str(self.data), "NO_COLOR": "1"}
@@ -438,7 +539,7 @@ class Server(Process):
         environment["XDG_STATE_HOME"] = str(self.home / "state")
         environment["XDG_CONFIG_HOME"] = str(self.home / "config")
         done = subprocess.run(
-            [BINARY, *arguments], env=environment, input=input, capture_output=True, text=True, timeout=60
+            [BINARY, *arguments], env=environment, input=input, capture_output=True, text=True, timeout=300
         )
         assert done.returncode == status, f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
         return done

@@ -1,5 +1,6 @@
 """Renewals by ACME clients from Debian, with an ACME server, while curl and OkHttp connect with the pins of documents."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -9,10 +10,17 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from names import unique
 from okhttp import OkHttp
 from pinledger import BINARY, eventually, free_port
-from test_hooks import HOST, World, named, node, world  # noqa: F401
+from renewals import HOST, World, named
 from tls_server import Key
+
+
+@pytest.fixture
+def world(brief_server, tmp_path):
+    with contextlib.closing(World(brief_server, tmp_path, unique("renewed"), "editor")) as world:
+        yield world
 
 
 class Pebble:

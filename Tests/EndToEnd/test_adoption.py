@@ -1,31 +1,16 @@
 """Which versions clients hold: counted from their requests on every path, recorded, added up over nodes, and told."""
 
-import base64
-import hashlib
 import subprocess
 
-import pytest
+from nodes import start_node
 from pinledger import API, Process, Server, eventually, free_port, in_threads
-from test_nodes import start_node
-from test_tls import Streams, connect, make_certificate
+from reports import adoption, install_bytes, install_id
+from tls_clients import Streams, connect, make_certificate
 from wire import Wire, get
-
-
-@pytest.fixture(scope="module")
-def server(own_server):
-    return own_server
 
 
 def document_path(app: str) -> str:
     return f"/client/v1/apps/{app}/document"
-
-
-def install_bytes(number: int) -> bytes:
-    return hashlib.sha256(f"install {number}".encode()).digest()[:16]
-
-
-def install_id(number: int) -> str:
-    return base64.urlsafe_b64encode(install_bytes(number)).decode().rstrip("=")
 
 
 def ask(api: API, app: str, condition: str | None = None, report: str | None = None, method: str = "GET"):
@@ -38,13 +23,8 @@ def ask(api: API, app: str, condition: str | None = None, report: str | None = N
 
 
 def sql(server: Server, statement: str) -> list[list[str]]:
-    """As superuser."""
-    done = subprocess.run(
-        ["psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--field-separator=|", "-c", statement,
-         server.connection_string.replace("user=pinledger_dev", "user=postgres")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    return [line.split("|") for line in done.stdout.splitlines()]
+    """The rows of a statement, run as superuser."""
+    return [line.split("|") for line in server.sql(statement).splitlines()]
 
 
 def counts(server: Server, app: str) -> dict[tuple, tuple]:
@@ -65,10 +45,6 @@ def wait_for_counts(server: Server, app: str, expected: dict) -> None:
         raise
 
 
-def adoption(api: API, app: str, query: str = "") -> dict:
-    return api.must("GET", f"/v1/apps/{app}/adoption{query}").json
-
-
 def tags(api: API, app: str, versions: int) -> list[tuple[int, str]]:
     """Makes so many further versions; the versions and tags, oldest first."""
     found = []
@@ -83,42 +59,42 @@ def tags(api: API, app: str, versions: int) -> list[tuple[int, str]]:
     return found
 
 
-def test_the_tag_begins_with_the_version_in_every_coding(server):
+def test_the_tag_begins_with_the_version_in_every_coding(own_server):
     app = "com.example.adoption.tag"
-    server.api.make_app(app, "api.example.com")
-    version = server.api.payload(app)["version"]
+    own_server.api.make_app(app, "api.example.com")
+    version = own_server.api.payload(app)["version"]
     for coding in ("identity", "gzip", "br"):
-        answer = server.api.document(app, **{"Accept-Encoding": coding})
+        answer = own_server.api.document(app, **{"Accept-Encoding": coding})
         assert answer["ETag"].startswith(f'"{version}.')
-        assert server.api.document(app, **{"If-None-Match": answer["ETag"]}).status == 304
-    info = server.api.get(f"/v1/apps/{app}/document").json
-    assert info["etag"] == server.api.document(app)["ETag"]
+        assert own_server.api.document(app, **{"If-None-Match": answer["ETag"]}).status == 304
+    info = own_server.api.get(f"/v1/apps/{app}/document").json
+    assert info["etag"] == own_server.api.document(app)["ETag"]
 
 
-def test_adoption_of_an_app_without_requests_is_unknown(server):
+def test_adoption_of_an_app_without_requests_is_unknown(own_server):
     app = "com.example.adoption.unknown"
-    server.api.make_app(app, "api.example.com")
-    told = adoption(server.api, app)
+    own_server.api.make_app(app, "api.example.com")
+    told = adoption(own_server.api, app)
     assert told["share"] == {
         "at_least": told["current_version"], "basis": "unknown", "lower_basis_points": 0, "upper_basis_points": 10000, "sample": 0,
     }  # fmt: skip
     assert told["versions"] == []
     assert [gap["code"] for gap in told["not_known"]] == ["nothing_seen"]
-    assert server.api.get("/v1/apps/com.example.nobody/adoption").status == 404
-    assert server.api.request("GET", f"/v1/apps/{app}/adoption", token=None).status == 401
+    assert own_server.api.get("/v1/apps/com.example.nobody/adoption").status == 404
+    assert own_server.api.request("GET", f"/v1/apps/{app}/adoption", token=None).status == 401
     for query in ("?hours=0", "?hours=841", "?version=0", "?version=x", "?since=1"):
-        assert server.api.get(f"/v1/apps/{app}/adoption{query}").status == 400, query
-    assert "not known" in server.cli("app", "adoption", app).stdout
+        assert own_server.api.get(f"/v1/apps/{app}/adoption{query}").status == 400, query
+    assert "not known" in own_server.cli("app", "adoption", app).stdout
 
 
-def test_requests_are_counted_on_every_way_to_a_document(server):
+def test_requests_are_counted_on_every_way_to_a_document(own_server):
     app = "com.example.adoption.ways"
-    server.api.make_app(app, "api.example.com")
+    own_server.api.make_app(app, "api.example.com")
     # Each of these fetches is one with nothing in hand, and so are two more that look at the payload.
-    (old, old_tag), (new, new_tag) = tags(server.api, app, 1)
+    (old, old_tag), (new, new_tag) = tags(own_server.api, app, 1)
     path = document_path(app)
     routed = f"/client/v1/apps/{app.replace('.', '%2E')}/document"
-    with Wire(server.port) as wire:
+    with Wire(own_server.port) as wire:
         # From bytes; then decoded, by the second handler and by the router.
         for _ in range(5):
             assert wire.send(get(path, f"If-None-Match: {new_tag}")).answer().status == 304
@@ -130,10 +106,10 @@ def test_requests_are_counted_on_every_way_to_a_document(server):
         assert wire.send(get(path, f"If-None-Match: {new_tag}", method="HEAD")).answer("HEAD").status == 304
         assert wire.send(get(routed, method="HEAD")).answer("HEAD").status == 200
     wait_for_counts(
-        server, app,
+        own_server, app,
         {(new, "", ""): (7, 0, 0), (old, "", ""): (1, 0, 0), (-1, "", ""): (1, 0, 0), (0, "", ""): (4, 0, 0)},
     )  # fmt: skip
-    told = adoption(server.api, app)
+    told = adoption(own_server.api, app)
     assert told["seen"] == {"requests": 13, "reports": 0, "identified": 0}
     assert told["share"]["basis"] == "requests"
     assert told["share"]["basis_points"] == round(7 / 12 * 10000)
@@ -145,28 +121,28 @@ def test_requests_are_counted_on_every_way_to_a_document(server):
     }  # fmt: skip
 
 
-def test_clients_that_say_who_they_are_are_counted_once_each(server):
+def test_clients_that_say_who_they_are_are_counted_once_each(own_server):
     app = "com.example.adoption.installs"
-    server.api.make_app(app, "api.example.com")
-    (old, _), (new, _) = tags(server.api, app, 1)
+    own_server.api.make_app(app, "api.example.com")
+    (old, _), (new, _) = tags(own_server.api, app, 1)
     fetched = 4
     for number in range(100):
         platform = "ios" if number % 2 else "android"
         said = f'platform={platform}, app_version="2.{number % 3}", install="{install_id(number)}"'
         # All had the old one and asked twice; eighty have asked again.
         for _ in range(2):
-            assert ask(server.api, app, report=f"version={old}, {said}").status == 200
+            assert ask(own_server.api, app, report=f"version={old}, {said}").status == 200
         if number < 80:
-            assert ask(server.api, app, report=f"version={new}, {said}").status == 200
+            assert ask(own_server.api, app, report=f"version={new}, {said}").status == 200
     # An unreadable statement is no error, and a readable one may state nothing.
     for report in ("=", "version=1 2", "version=(", 'install="short"', "unknown", "", "a" * 2000):
-        assert ask(server.api, app, report=report).status == 200
-    eventually(lambda: sum(row[0] for row in counts(server, app).values()) == 287 + fetched)
-    recorded = counts(server, app)
+        assert ask(own_server.api, app, report=report).status == 200
+    eventually(lambda: sum(row[0] for row in counts(own_server, app).values()) == 287 + fetched)
+    recorded = counts(own_server, app)
     assert recorded[0, "", ""] == (7 + fetched, 0, 0)
     assert recorded[new, "2.0.0", "android"] == (14, 0, 14)
     assert {key[0] for key in recorded} == {old, new, 0}
-    told = adoption(server.api, app, f"?version={new}")
+    told = adoption(own_server.api, app, f"?version={new}")
     share = told["share"]
     assert share["basis"] == "installs"
     assert abs(told["seen"]["installs"] - 100) <= 10
@@ -175,50 +151,50 @@ def test_clients_that_say_who_they_are_are_counted_once_each(server):
     first = told["versions"][0]
     assert first["version"] == new and abs(first["installs"] - 80) <= 8
     assert {part["platform"]: part["sightings"] for part in first["platforms"]} == {"ios": 40, "android": 40}
-    assert adoption(server.api, app, f"?version={old}")["share"]["basis_points"] > 9900
-    text = server.cli("app", "adoption", app, "--version", str(new)).stdout
+    assert adoption(own_server.api, app, f"?version={old}")["share"]["basis_points"] > 9900
+    text = own_server.cli("app", "adoption", app, "--version", str(new)).stdout
     assert f"version {new}" in text and "about " in text and "95 % confidence" in text
-    assert server.cli_json("app", "adoption", app, "--hours", "2")["window"]["hours"] == 2
+    assert own_server.cli_json("app", "adoption", app, "--hours", "2")["window"]["hours"] == 2
     # The id is nowhere: not in the database, not in the log.
     dump = subprocess.run(
-        ["pg_dump", "--data-only", "--table=pinledger.adoption_*", server.connection_string],
+        ["pg_dump", "--data-only", "--table=pinledger.adoption_*", own_server.connection_string],
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    log = server.log.read_text(errors="replace")
+    log = own_server.log.read_text(errors="replace")
     for number in (0, 57, 99):
         for spelling in (install_id(number), install_bytes(number).hex()):
             assert spelling not in dump and spelling not in log
 
 
-def test_clients_that_come_back_to_a_stream_are_counted_too(server):
+def test_clients_that_come_back_to_a_stream_are_counted_too(own_server):
     app = "com.example.adoption.stream"
-    server.api.make_app(app, "api.example.com")
-    (old, old_tag), (version, tag) = tags(server.api, app, 1)
+    own_server.api.make_app(app, "api.example.com")
+    (old, old_tag), (version, tag) = tags(own_server.api, app, 1)
     target = f"/client/v1/apps/{app}/stream"
     # By the door, and by the router.
     for field in ([], ["Accept-Language: de", "Connection: Keep-Alive, X"]):
         for last in [old_tag, tag, "x", None]:
             fields = [] if last is None else ["Last-Event-ID: " + last.strip('"')]
-            with Wire(server.port) as wire:
+            with Wire(own_server.port) as wire:
                 wire.send(get(target, *fields, "Pinledger-Client: platform=ios", *field))
                 wire.socket.recv(1000)
     wait_for_counts(
-        server, app,
+        own_server, app,
         {(old, "", "ios"): (2, 0, 0), (version, "", "ios"): (2, 0, 0), (-1, "", "ios"): (2, 0, 0), (0, "", ""): (4, 0, 0)},
     )  # fmt: skip
 
 
-def test_requests_over_http_2_are_counted_too(server, tmp_path):
+def test_requests_over_http_2_are_counted_too(own_server, tmp_path):
     app = "com.example.adoption.h2"
-    server.api.make_app(app, "api.example.com")
-    (version, tag) = tags(server.api, app, 0)[0]
+    own_server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(own_server.api, app, 0)[0]
     certificate, key = make_certificate(tmp_path, "adoption")
     port = free_port()
-    options = ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"]
+    options = ["serve", "--database", own_server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"]
     options += ["--tls-certificate", str(certificate), "--tls-key", str(key)]
     # Without the key-encryption key it would count requests and no installs.
-    options += ["--kek-file", str(server.data / "key-encryption-key")]
-    node = Process(server.home / "tls.log", options, port)
+    options += ["--kek-file", str(own_server.data / "key-encryption-key")]
+    node = Process(own_server.home / "tls.log", options, port)
     node.spawn()
     try:
         node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
@@ -237,31 +213,31 @@ def test_requests_over_http_2_are_counted_too(server, tmp_path):
             wire.send(Streams.request(13, path, ("if-none-match", tag), method="HEAD"))
             wire.wait(1, 3, 5, 7, 9, 11, 13)
         wait_for_counts(
-            server, app,
+            own_server, app,
             {(version, "", ""): (4, 0, 1), (version, "", "web"): (2, 0, 0), (0, "", ""): (2, 0, 0)},
         )  # fmt: skip
     finally:
         node.stop()
 
 
-def test_two_nodes_add_up_at_the_same_time(server):
+def test_two_nodes_add_up_at_the_same_time(own_server):
     app = "com.example.adoption.nodes"
-    server.api.make_app(app, "api.example.com")
-    (version, tag) = tags(server.api, app, 0)[0]
-    node, second = start_node(server, "second", "--read-only", "--kek-file", str(server.data / "key-encryption-key"))
+    own_server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(own_server.api, app, 0)[0]
+    node, second = start_node(own_server, "second", "--read-only", "--kek-file", str(own_server.data / "key-encryption-key"))
     try:
         def client(index: int) -> None:
-            api = server.api if index % 2 else second
+            api = own_server.api if index % 2 else second
             for number in range(50):
                 ask(api, app, tag)
                 ask(api, app, tag, f'platform=ios, app_version="1.{number % 20}", install="{install_id(index * 50 + number)}"')
 
         in_threads(4, client)
-        eventually(lambda: sum(row[0] for row in counts(server, app).values()) == 402)
-        recorded = counts(server, app)
+        eventually(lambda: sum(row[0] for row in counts(own_server, app).values()) == 402)
+        recorded = counts(own_server, app)
         assert recorded[version, "", ""] == (200, 0, 0)
         assert sum(row[0] for key, row in recorded.items() if key[2] == "ios") == 200
-        for api in (server.api, second):
+        for api in (own_server.api, second):
             told = adoption(api, app)
             assert told["seen"]["requests"] == 402 and told["seen"]["identified"] == 200
             assert abs(told["seen"]["installs"] - 200) <= 15
@@ -269,15 +245,15 @@ def test_two_nodes_add_up_at_the_same_time(server):
         node.stop()
 
 
-def test_a_node_that_stops_in_order_records_everything(server):
+def test_a_node_that_stops_in_order_records_everything(own_server):
     app = "com.example.adoption.stop"
-    server.api.make_app(app, "api.example.com")
-    (version, tag) = tags(server.api, app, 0)[0]
-    node, second = start_node(server, "stopping", "--read-only")
+    own_server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(own_server.api, app, 0)[0]
+    node, second = start_node(own_server, "stopping", "--read-only")
     for _ in range(25):
         assert ask(second, app, tag).status == 304
     node.stop()
-    assert counts(server, app).get((version, "", "")) == (25, 0, 0)
+    assert counts(own_server, app).get((version, "", "")) == (25, 0, 0)
 
 
 def test_recorded_adoption_outlives_a_power_cut():
@@ -302,18 +278,18 @@ def test_recorded_adoption_outlives_a_power_cut():
         server.destroy()
 
 
-def test_a_node_that_may_not_write_counts_in_its_memory_and_says_so(server):
+def test_a_node_that_may_not_write_counts_in_its_memory_and_says_so(own_server):
     app = "com.example.adoption.reader"
-    server.api.make_app(app, "api.example.com")
-    (version, tag) = tags(server.api, app, 0)[0]
-    sql(server, "CREATE ROLE adoption_reader LOGIN IN ROLE pinledger_reader")
-    database = server.connection_string.replace("user=pinledger_dev", "user=adoption_reader")
+    own_server.api.make_app(app, "api.example.com")
+    (version, tag) = tags(own_server.api, app, 0)[0]
+    sql(own_server, "CREATE ROLE adoption_reader LOGIN IN ROLE pinledger_reader")
+    database = own_server.connection_string.replace("user=pinledger_dev", "user=adoption_reader")
     port = free_port()
     node = Process(
-        server.home / "memory.log",
+        own_server.home / "memory.log",
         ["serve", "--database", database, "--listen", f"127.0.0.1:{port}", "--read-only"], port,
     )  # fmt: skip
-    api = API(port, server.api.token)
+    api = API(port, own_server.api.token)
     node.spawn()
     try:
         node.wait_until(lambda: api.get("/readyz").status == 200)
@@ -323,7 +299,7 @@ def test_a_node_that_may_not_write_counts_in_its_memory_and_says_so(server):
         told = adoption(api, app)
         assert told["share"]["at_least"] == version
         assert told["versions"][0]["requests"]["last_hour"] == 30
-        assert (version, "", "") not in counts(server, app)
+        assert (version, "", "") not in counts(own_server, app)
         assert node.log.read_text().count("in its memory only") == 1
     finally:
         node.stop()

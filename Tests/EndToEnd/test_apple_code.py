@@ -1,6 +1,5 @@
 """The code for Apple's systems, type-checked against stand-ins of what it takes of them: Linux can do no more."""
 
-import plistlib
 import re
 import subprocess
 from pathlib import Path
@@ -129,11 +128,3 @@ def test_an_app_without_the_packages_settings_can_implement_each_protocol(librar
         """)
     paths = ["-I", str(library), "-I", f"{BUILD}/Modules"]
     assert swiftc("-typecheck", "-parse-as-library", "-warnings-as-errors", "-module-name", "App", *paths, str(source)) == ""
-
-
-def test_the_privacy_manifest_names_what_reports_hold_and_no_tracking():
-    manifest = plistlib.loads((ROOT / "Sources/PinledgerClient/PrivacyInfo.xcprivacy").read_bytes())
-    assert manifest["NSPrivacyTracking"] is False and manifest["NSPrivacyTrackingDomains"] == manifest["NSPrivacyAccessedAPITypes"] == []
-    kinds = {one["NSPrivacyCollectedDataType"] for one in manifest["NSPrivacyCollectedDataTypes"]}
-    assert kinds == {"NSPrivacyCollectedDataTypeDeviceID", "NSPrivacyCollectedDataTypeOtherDiagnosticData"}
-    assert all(one["NSPrivacyCollectedDataTypeTracking"] is False for one in manifest["NSPrivacyCollectedDataTypes"])

@@ -1,11 +1,11 @@
 """Archiving apps, as their operators and their installs see it."""
 
-import itertools
 
 import pytest
+from names import unique
 from pinledger import from_now, host_body
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 HOST = "api.example.com"
 
 
@@ -16,7 +16,7 @@ def listed(api, query: str = "") -> set[str]:
 @pytest.fixture
 def name(api) -> str:
     """An app that no client has fetched: the rails count clients some seconds after they fetch."""
-    name = f"com.example.old.{next(NUMBERS)}"
+    name = unique("com.example.old.")
     api.make_app(name, HOST)
     return name
 
@@ -55,7 +55,7 @@ def test_an_archived_app_is_listed_apart_and_takes_no_change(api, name, app):
         assert (answer.status, answer.json["type"]) == (409, "/problems/app_archived"), (path, answer.json)
         assert "pinledger app unarchive" in answer.json["advice"]
     taken = api.request("POST", "/v1/apps", {"app": name})
-    assert (taken.status, taken.json["type"]) == (409, "/problems/app_exists")
+    expect_problem(taken, 409, "app_exists")
     assert api.get(app).json == shown
     again = api.must("POST", f"{app}/archive", {"reason": "replaced"}).json
     assert again["events"] == []
@@ -63,7 +63,7 @@ def test_an_archived_app_is_listed_apart_and_takes_no_change(api, name, app):
 
 def test_archiving_takes_a_reason(api, app):
     answer = api.request("POST", f"{app}/archive", {})
-    assert (answer.status, answer.json["type"]) == (422, "/problems/reason_required")
+    expect_problem(answer, 422, "reason_required")
     assert api.get(f"{app}/hosts/{HOST}").status == 200
 
 

@@ -4,8 +4,9 @@ import base64
 
 import pytest
 from certmanager import Cluster, signing_request
+from names import unique
 from pinledger import eventually
-from test_hooks import GOALS, HOST, NUMBERS, World, node  # noqa: F401
+from renewals import GOALS, HOST, World
 from tls_server import Key
 
 
@@ -17,8 +18,8 @@ def cluster():
 
 
 @pytest.fixture
-def world(node, tmp_path):  # noqa: F811
-    made = World(node, tmp_path, f"cluster{next(NUMBERS)}", "editor")
+def world(brief_server, tmp_path):
+    made = World(brief_server, tmp_path, unique("cluster"), "editor")
     yield made
     made.close()
 

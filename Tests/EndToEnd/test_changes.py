@@ -7,32 +7,29 @@ import random
 import time
 
 import pytest
-from pinledger import API, eventually, from_now, host_body, in_threads, pin_of, unhurried
-from test_nodes import start_node
+from nodes import start_node
+from people import Person, propose, renaming
+from pinledger import API, Server, eventually, host_body, in_threads, pin_of
+from problems import expect_problem
 
 SHOP, HOST = "com.example.changes.shop", "shop.example.com"
 TILL, OTHER_HOST = "org.example.changes.till", "till.example.org"
 APP = f"/v1/apps/{SHOP}"
 
 
-class Person:
-    """A principal with a token of its own."""
-
-    def __init__(self, admin: API, name: str, role: str, *apps: str, kind: str = "person"):
-        self.id = admin.must("POST", "/v1/access/principals", {"name": name, "kind": kind}).json["principal_id"]
-        admin.must("POST", f"/v1/access/principals/{self.id}/grants", {"role": role, "apps": list(apps) or ["*"]})
-        self.api = self.another_token(admin)
-
-    def another_token(self, admin: API) -> API:
-        made = admin.must("POST", "/v1/tokens", {"name": "own", "principal_id": self.id}).json
-        self.token_id = made["token_id"]
-        return API(admin.port, made["token"])
+@pytest.fixture(scope="module")
+def node():
+    server = Server(has_clock=True)
+    try:
+        yield server.start()
+    finally:
+        server.destroy()
 
 
 @pytest.fixture(scope="module")
-def admin(own_server):
-    api = own_server.api
-    api.server = own_server
+def admin(node):
+    api = node.api
+    api.server = node
     for app, host in ((SHOP, HOST), (TILL, OTHER_HOST)):
         api.must("POST", "/v1/apps", {"app": app})
         api.must("POST", f"/v1/apps/{app}/hosts", host_body(host, mode="report_only"))
@@ -62,15 +59,8 @@ def bob(people):
     return people["bob"].api
 
 
-def renaming(name: str | None = None) -> dict:
-    return {"display_name": name or f"Shop {random.randrange(10**9)}", "reason": "new name"}
-
-
 def proposed(api: API, body: dict | None = None, query: str = "change=new", path: str = APP, method: str = "PATCH") -> dict:
-    answer = api.request(method, f"{path}?{query}", renaming() if body is None and method == "PATCH" else body)
-    assert answer.status == 202, answer
-    assert answer.headers["Location"] == f"/v1/changes/{answer.json['change_id']}"
-    return answer.json["change"]
+    return propose(api, path, body, query, method)
 
 
 def approve(api: API, change: dict):
@@ -85,16 +75,12 @@ def shown(api: API, change: dict) -> dict:
     return api.must("GET", f"/v1/changes/{change['change_id']}").json
 
 
-def problem(answer) -> tuple[int, str]:
-    return answer.status, answer.json["type"].removeprefix("/problems/")
-
-
 # One change
 
 
 def test_a_change_takes_two_people(admin, ada, bob):
     direct = ada.request("PATCH", APP, renaming())
-    assert problem(direct) == (403, "approval_required")
+    expect_problem(direct, 403, "approval_required")
     assert direct.json["rules"] == [{"rule": "two-people", "approvals": 1}] and "--propose" in direct.json["advice"]
     before = admin.get(APP).json["version"]
     change = proposed(ada, renaming("Two people"))
@@ -103,15 +89,15 @@ def test_a_change_takes_two_people(admin, ada, bob):
     assert [event["type"] for event in change["preview"]["events"]] == ["AppRenamed"]
     assert change["preview"]["differences"][0]["difference"][0]["after"] == "Two people"
     assert admin.get(APP).json["version"] == before
-    assert problem(act(ada, change, "apply")) == (409, "approvals_missing")
-    assert problem(approve(ada, change)) == (403, "approval_not_counted")
+    expect_problem(act(ada, change, "apply"), 409, "approvals_missing")
+    expect_problem(approve(ada, change), 403, "approval_not_counted")
     assert approve(bob, change).status == 200
     assert shown(ada, change)["preview"]["ready"] is True
     applied = act(ada, change, "apply")
     assert applied.status == 200 and applied.json["change"]["status"] == "applied"
     assert [event["type"] for event in applied.json["events"]] == ["AppRenamed", "ChangeApplied"]
     assert admin.get(APP).json["display_name"] == "Two people"
-    assert problem(act(ada, change, "apply")) == (409, "change_state")
+    expect_problem(act(ada, change, "apply"), 409, "change_state")
     # The history of the app says by which change, and why; the change says who approved.
     renamed = admin.history(f"{APP}/history", type="AppRenamed")[-1]
     assert renamed["correlation_id"] == change["change_id"] and renamed["reason"] == "new name"
@@ -121,15 +107,15 @@ def test_a_change_takes_two_people(admin, ada, bob):
 def test_two_tokens_of_one_person_are_one_person(admin, people, ada):
     change = proposed(ada)
     second = people["ada"].another_token(admin)
-    assert problem(approve(second, change)) == (403, "approval_not_counted")
+    expect_problem(approve(second, change), 403, "approval_not_counted")
     stray = admin.holding("approver")
-    assert problem(approve(stray, change)) == (403, "approval_not_counted")
+    expect_problem(approve(stray, change), 403, "approval_not_counted")
     act(ada, change, "withdraw")
 
 
 def test_a_token_that_belongs_to_no_one_proposes_nothing_that_needs_approvals(admin):
     stray = admin.holding("editor")
-    assert problem(stray.request("PATCH", f"{APP}?change=new", renaming())) == (403, "proposer_unknown")
+    expect_problem(stray.request("PATCH", f"{APP}?change=new", renaming()), 403, "proposer_unknown")
 
 
 def test_an_approval_is_for_the_content_that_was_looked_at(ada, bob, people):
@@ -137,17 +123,18 @@ def test_an_approval_is_for_the_content_that_was_looked_at(ada, bob, people):
     assert approve(bob, change).status == 200
     other = ada.must("PATCH", f"{APP}?change={change['change_id']}", {"version_gate": {"minimum": "2.0"}}).json["change"]
     assert other["approvals"] == [] and len(other["commands"]) == 2
-    assert problem(approve(people["eve"].api, change)) == (409, "change_content_stale")
-    assert problem(act(ada, change, "apply")) == (409, "approvals_missing")
+    expect_problem(approve(people["eve"].api, change), 409, "change_content_stale")
+    expect_problem(act(ada, change, "apply"), 409, "approvals_missing")
     edited = ada.request(
         "PATCH", f"/v1/changes/{change['change_id']}", {"content_sha256": change["content_sha256"], "reason": "x"})
-    assert problem(edited) == (409, "change_content_stale")
+    expect_problem(edited, 409, "change_content_stale")
     assert approve(bob, other).status == 200 and act(bob, other, "apply").status == 200
 
 
 def test_a_draft_is_gathered_before_it_is_proposed(admin, ada, bob):
     draft = proposed(ada, renaming("Drafted"), "change=draft")
-    assert draft["status"] == "draft" and problem(approve(bob, draft)) == (409, "change_state")
+    assert draft["status"] == "draft"
+    expect_problem(approve(bob, draft), 409, "change_state")
     pin = pin_of("drafted")
     more = proposed(
         ada, {"pin": pin, "role": "backup"}, f"change={draft['change_id']}", f"{APP}/hosts/{HOST}/pins", "POST")
@@ -166,7 +153,7 @@ def test_a_base_that_moved_makes_a_conflict(admin, ada, bob):
     assert approve(bob, change).status == 200
     other = proposed(ada, renaming("Same"))
     assert approve(bob, other).status == 200 and act(ada, other, "apply").status == 200
-    assert problem(act(ada, change, "apply")) == (409, "change_conflict")
+    expect_problem(act(ada, change, "apply"), 409, "change_conflict")
     preview = shown(ada, change)["preview"]
     assert preview["ready"] is False and preview["problem"]["type"] == "/problems/change_conflict"
     act(ada, change, "withdraw")
@@ -183,12 +170,12 @@ def test_a_repeated_proposal_is_one(ada):
 
 
 def test_a_dry_run_writes_nothing_down(admin, ada):
-    before = admin.recorded()
+    mark = admin.mark()
     answer = ada.request("PATCH", f"{APP}?change=new&dry_run=true", renaming())
     assert answer.status == 202 and answer.json["dry_run"] is True and "Location" not in answer.headers
     assert answer.json["change"]["preview"]["events"]
     assert ada.get(f"/v1/changes/{answer.json['change_id']}").status == 404
-    assert admin.recorded() == before
+    assert admin.since(mark) == []
 
 
 @pytest.mark.parametrize(
@@ -196,15 +183,15 @@ def test_a_dry_run_writes_nothing_down(admin, ada):
               "change=new&not_before=soon", "not_before=2036-01-01T00:00:00Z",
               "bypass_approvals=true&not_before=2036-01-01T00:00:00Z"])  # fmt: skip
 def test_malformed_proposals_are_refused(admin, people, query):
-    before = admin.recorded()
+    mark = admin.mark()
     assert people["root"].api.request("PATCH", f"{APP}?{query}", renaming()).status in (400, 422)
-    assert admin.recorded() == before
+    assert admin.since(mark) == []
 
 
-def test_a_time_in_the_past_is_no_time_for_a_change(ada):
+def test_a_time_in_the_past_is_no_time_for_a_change(node, ada):
     answer = ada.request("PATCH", f"{APP}?change=new&not_before=2020-01-01T00:00:00Z", renaming())
-    assert problem(answer) == (422, "invalid_expiry")
-    later = proposed(ada, query=f"change=new&not_before={from_now(hours=24 * 25)}")
+    expect_problem(answer, 422, "invalid_expiry")
+    later = proposed(ada, query=f"change=new&not_before={node.clock.from_now(days=25)}")
     assert act(ada, later, "withdraw").status == 200
 
 
@@ -220,7 +207,7 @@ def test_a_proposal_is_for_the_version_that_it_names(admin, ada, people):
     assert done.status == 200 and done.json["stream"] == f"app/{SHOP}"
     assert done.headers["ETag"] == admin.get(APP).headers["ETag"] != tag
     for query in ("change=new", "bypass_approvals=true"):
-        assert problem(root.request("PATCH", f"{APP}?{query}", renaming(), {"If-Match": tag})) == (412, "stale_version")
+        expect_problem(root.request("PATCH", f"{APP}?{query}", renaming(), {"If-Match": tag}), 412, "stale_version")
     act(people["bob"].api, done.json, "review", {"reason": "fine"})
 
 
@@ -229,7 +216,7 @@ def test_an_update_never_takes_back_what_others_added(ada, people):
     added = ada.must("PATCH", f"{APP}?change={change['change_id']}", {"version_gate": {"minimum": "3.0"}}).json["change"]
     stale = ada.request(
         "PATCH", f"/v1/changes/{change['change_id']}", {"content_sha256": change["content_sha256"], "reason": "y"})
-    assert problem(stale) == (409, "change_content_stale")
+    expect_problem(stale, 409, "change_content_stale")
     fresh = ada.must(
         "PATCH", f"/v1/changes/{change['change_id']}", {"content_sha256": added["content_sha256"], "reason": "y"}).json["change"]
     assert len(fresh["commands"]) == 2 and fresh["reason"] == "y"
@@ -271,12 +258,12 @@ def test_settings_of_the_log_and_of_webhooks_take_two_people_where_a_rule_says_s
         for method, path, body in requests:
             body |= {"reason": "audit"}
             if path != "/v1/log/quorum":  # There is no witness yet: alone it is refused for that.
-                assert problem(root.request(method, path, body)) == (403, "approval_required"), path
+                expect_problem(root.request(method, path, body), 403, "approval_required")
             draft = proposed(root, body, f"change={draft['change_id'] if draft else 'draft'}", path, method)
         change = act(root, draft, "propose").json["change"]
         assert own_secret_count(admin, keys[0]) == 1
         assert root.get("/v1/log").json["public"] is False
-        assert problem(act(root, change, "apply")) == (409, "approvals_missing")
+        expect_problem(act(root, change, "apply"), 409, "approvals_missing")
         assert approve(bob, change).status == 200
         assert act(root, change, "apply").status == 200
         log, shown_hook = root.get("/v1/log").json, root.get(f"/v1/webhooks/{hook}").json
@@ -311,7 +298,7 @@ def test_an_import_waits_for_its_approvals(admin, ada, bob):
         return ada.request("POST", path + query, body, headers=headers | more)
 
     direct = imported()
-    assert problem(direct) == (403, "approval_required"), direct
+    expect_problem(direct, 403, "approval_required")
     rehearsed = imported("&change=new&dry_run=true")
     assert rehearsed.status == 202 and rehearsed.json["dry_run"] is True and rehearsed.json["plan"], rehearsed
     answers = [imported("&change=new", **{"Idempotency-Key": "import-once"}) for _ in range(2)]
@@ -351,7 +338,8 @@ def test_a_repeated_proposal_shows_nothing_that_others_added(admin):
         added = admin.request("PATCH", f"/v1/apps/{hidden}?change={change}", {"display_name": "Secret", "reason": "test"})
         assert added.status == 202, added
         again = editor.request(method, f"{path}?change=new", given, headers=key | {"Idempotency-Key": method})
-        assert problem(again) == (404, "change_unknown") and b"ecret" not in again.body and hidden.encode() not in again.body
+        expect_problem(again, 404, "change_unknown")
+        assert b"ecret" not in again.body and hidden.encode() not in again.body
 
 
 def test_keys_and_receivers_are_no_part_of_a_change(people, ada):
@@ -361,9 +349,9 @@ def test_keys_and_receivers_are_no_part_of_a_change(people, ada):
         ("POST", f"{APP}/telemetry-keys", {}),
     ):  # fmt: skip
         assert root.request(method, f"{path}?change=new", body).status == 400, path
-    assert problem(ada.request("PATCH", f"{APP}?change=new", {"display_name": "x"})) == (422, "reason_required")
+    expect_problem(ada.request("PATCH", f"{APP}?change=new", {"display_name": "x"}), 422, "reason_required")
     name = root.get(APP).json["display_name"]
-    assert problem(ada.request("PATCH", f"{APP}?change=new", renaming(name))) == (409, "change_without_effect")
+    expect_problem(ada.request("PATCH", f"{APP}?change=new", renaming(name)), 409, "change_without_effect")
 
 
 # Kill switches, and emergencies
@@ -373,8 +361,8 @@ def test_a_kill_switch_never_waits_to_be_engaged(admin, people):
     root = people["root"].api
     admin.must("PUT", "/v1/access/approval-rules/switches", {"apps": ["*"], "approvals": 1, "permissions": ["kill_switches.release"]})
     try:
-        root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": from_now(hours=1)})
-        assert problem(root.request("DELETE", f"{APP}/kill-switch?reason=over")) == (403, "approval_required")
+        root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": admin.server.clock.from_now(hours=1)})
+        expect_problem(root.request("DELETE", f"{APP}/kill-switch?reason=over"), 403, "approval_required")
         change = proposed(root, query="change=new&reason=over", path=f"{APP}/kill-switch", method="DELETE", body={})
         assert approve(people["bob"].api, change).status == 200
         assert act(root, change, "apply").status == 200
@@ -385,16 +373,16 @@ def test_a_kill_switch_never_waits_to_be_engaged(admin, people):
 
 def test_approvals_are_bypassed_in_an_emergency_and_reviewed_by_another_person(admin, people, ada, bob):
     root = people["root"].api
-    assert problem(ada.request("PATCH", f"{APP}?bypass_approvals=true", renaming())) == (403, "permission_denied")
-    assert problem(root.request("PATCH", f"{APP}?bypass_approvals=true", {"display_name": "x"})) == (422, "reason_required")
+    expect_problem(ada.request("PATCH", f"{APP}?bypass_approvals=true", renaming()), 403, "permission_denied")
+    expect_problem(root.request("PATCH", f"{APP}?bypass_approvals=true", {"display_name": "x"}), 422, "reason_required")
     done = root.must("PATCH", f"{APP}?bypass_approvals=true", renaming("Emergency"))
     assert admin.get(APP).json["display_name"] == "Emergency"
     change = {"change_id": done.json["change_id"]}
     assert [event["type"] for event in done.json["events"]] == ["ChangeCreated", "AppRenamed", "ChangeApplied"]
     open_reviews = bob.get("/v1/changes?status=awaits_review").json["changes"]
     assert change["change_id"] in [one["change_id"] for one in open_reviews]
-    assert problem(act(root, change, "review", {"reason": "mine"})) == (403, "approval_not_counted")
-    assert problem(act(ada, change, "review", {"reason": "x"})) == (403, "permission_denied")
+    expect_problem(act(root, change, "review", {"reason": "mine"}), 403, "approval_not_counted")
+    expect_problem(act(ada, change, "review", {"reason": "x"}), 403, "permission_denied")
     assert act(bob, change, "review", {}).status == 422
     reviewed = act(bob, change, "review", {"reason": "right"})
     assert reviewed.status == 200 and reviewed.json["change"]["review"]["reviewer"]["name"] == "Bob"
@@ -425,7 +413,7 @@ def test_four_eyes_over_access_keep_an_administrator_from_making_an_approver(adm
             ("DELETE", "/v1/access/approval-rules/access", None), ("DELETE", "/v1/access/approval-rules/two-people", None),
             ("PUT", "/v1/access/approval-rules/access", rule | {"permissions": ["apps.change"]}),
         ):  # fmt: skip
-            assert problem(root.request(method, path, body)) == (403, "approval_required"), path
+            expect_problem(root.request(method, path, body), 403, "approval_required")
         # One more token of one's own gives nothing that its owner does not have.
         mine = root.must("POST", "/v1/tokens", {"name": "laptop", "principal_id": people["root"].id}).json["token_id"]
         root.must("DELETE", f"/v1/tokens/{mine}")
@@ -443,41 +431,39 @@ def test_four_eyes_over_access_keep_an_administrator_from_making_an_approver(adm
 # Time
 
 
-def test_a_change_is_applied_at_its_time_by_the_server(admin, ada, bob):
-    change = proposed(ada, renaming("On time"), f"change=new&not_before={from_now(seconds=unhurried(3))}")
+def test_a_change_is_applied_at_its_time_by_the_server(node, admin, ada, bob):
+    change = proposed(ada, renaming("On time"), f"change=new&not_before={node.clock.from_now(hours=1)}")
     assert approve(bob, change).status == 200
-    assert problem(act(ada, change, "apply")) == (409, "change_state")
-    deadline = time.monotonic() + unhurried(30)
-    while shown(ada, change)["status"] != "applied" and time.monotonic() < deadline:
-        time.sleep(0.2)
+    expect_problem(act(ada, change, "apply"), 409, "change_state")
+    node.forward(hours=1)
+    eventually(lambda: shown(ada, change)["status"] == "applied", "the change at its time")
     assert shown(ada, change)["closed_by"]["kind"] == "system"
     assert admin.get(APP).json["display_name"] == "On time"
     events = admin.history("/v1/history", stream="changes", type="ChangeApplied")
     assert [one["data"]["change_id"] for one in events].count(change["change_id"]) == 1
 
 
-def test_a_change_that_cannot_be_applied_at_its_time_is_suspended(ada, bob):
+def test_a_change_that_cannot_be_applied_at_its_time_is_suspended(node, ada, bob):
     name = f"Twice {time.time_ns()}"
-    change = proposed(ada, renaming(name), f"change=new&not_before={from_now(seconds=unhurried(4))}")
+    change = proposed(ada, renaming(name), f"change=new&not_before={node.clock.from_now(hours=1)}")
     assert approve(bob, change).status == 200
     other = proposed(ada, renaming(name))
     assert approve(bob, other).status == 200 and act(ada, other, "apply").status == 200
-    deadline = time.monotonic() + unhurried(30)
-    while shown(ada, change)["status"] != "suspended" and time.monotonic() < deadline:
-        time.sleep(0.2)
+    node.forward(hours=1)
+    eventually(lambda: shown(ada, change)["status"] == "suspended", "the suspension of the change")
     assert "would record other events" in shown(ada, change)["obstacle"]
     act(ada, change, "withdraw")
 
 
-def test_a_freeze_keeps_changes_back_until_it_is_removed(admin, people, ada, bob):
-    root = people["root"].api
-    frozen = root.must("POST", "/v1/access/freezes", {"apps": [SHOP], "from": from_now(seconds=-1), "until": from_now(hours=1)})
+def test_a_freeze_keeps_changes_back_until_it_is_removed(node, people, ada, bob):
+    root, clock = people["root"].api, node.clock
+    frozen = root.must("POST", "/v1/access/freezes", {"apps": [SHOP], "from": clock.from_now(seconds=-1), "until": clock.from_now(hours=1)})
     freeze = frozen.json["freeze_id"]
     change = proposed(ada)
     assert approve(bob, change).status == 200
-    assert problem(act(ada, change, "apply")) == (409, "frozen")
+    expect_problem(act(ada, change, "apply"), 409, "frozen")
     assert shown(ada, change)["preview"]["problem"]["type"] == "/problems/frozen"
-    root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": from_now(hours=1)})
+    root.must("PUT", f"{APP}/kill-switch", {"reason": "drill", "expires_at": clock.from_now(hours=1)})
     assert [one["freeze_id"] for one in ada.get("/v1/access/freezes").json["freezes"]] == [freeze]
     root.must("DELETE", f"/v1/access/freezes/{freeze}")
     assert act(ada, change, "apply").status == 200
@@ -493,12 +479,13 @@ def test_a_change_does_not_exist_for_those_who_do_not_see_all_that_it_is_about(a
     unknown = {"change_id": "chg_0000000000000000", "content_sha256": "0" * 64}
     for verb in ("propose", "reject", "withdraw", "apply", "review"):
         there, nowhere = (act(till, one, verb, {"reason": "x"}) for one in (change, unknown))
-        assert problem(there) == problem(nowhere) == (404, "change_unknown"), verb
+        for answer in (there, nowhere):
+            expect_problem(answer, 404, "change_unknown")
         assert there.json["detail"].replace(change["change_id"], "") == nowhere.json["detail"].replace(unknown["change_id"], "")
-    assert problem(approve(till, change)) == (404, "change_unknown")
-    assert problem(till.get(f"/v1/changes/{change['change_id']}")) == (404, "change_unknown")
+    expect_problem(approve(till, change), 404, "change_unknown")
+    expect_problem(till.get(f"/v1/changes/{change['change_id']}"), 404, "change_unknown")
     added = till.request("PATCH", f"/v1/apps/{TILL}?change={change['change_id']}", renaming())
-    assert problem(added) == (404, "change_unknown")
+    expect_problem(added, 404, "change_unknown")
     seen = till.get("/v1/changes").json["changes"]
     assert all(SHOP not in json.dumps(till.must("GET", f"/v1/changes/{one['change_id']}").json) for one in seen)
     assert change["change_id"] not in [one["change_id"] for one in seen]
@@ -513,22 +500,25 @@ def test_no_one_proposes_what_they_may_not_do(people, ada, bob):
     for api in (bob, people["till"].api):
         assert api.request("PATCH", f"{APP}?change=new", renaming()).status in (403, 404)
     grants = f"/v1/access/principals/{people['ada'].id}/grants?change=new"
-    assert problem(ada.request("POST", grants, {"role": "admin", "apps": ["*"], "reason": "x"})) == (403, "permission_denied")
+    expect_problem(ada.request("POST", grants, {"role": "admin", "apps": ["*"], "reason": "x"}), 403, "permission_denied")
 
 
 # Many at once, on two nodes
 
 
-def test_approvals_edits_withdrawals_and_direct_commands_at_once_on_two_nodes(own_server, admin, people):
+def test_approvals_edits_withdrawals_and_direct_commands_at_once_on_two_nodes(node, admin, people):
     """Whatever meets: nothing is applied without a valid approval of what it does, and nothing twice."""
-    second, _ = start_node(own_server, "second", "--kek-file", str(own_server.data / "key-encryption-key"))
+    second, _ = start_node(node, "second", "--kek-file", str(node.data / "key-encryption-key"))
     try:
-        clash(admin, people, [admin.port, second.port])
+        # The draws of a failure are those of its seed again, and as far as threads allow their order.
+        seed = int(os.environ.get("PINLEDGER_INTERLEAVINGS_SEED", time.time_ns() % 2**32))
+        print(f"repeat with PINLEDGER_INTERLEAVINGS_SEED={seed}")
+        clash(node, admin, people, [admin.port, second.port], seed)
     finally:
         second.stop()
 
 
-def clash(admin: API, people: dict[str, Person], ports: list[int]) -> None:
+def clash(node: Server, admin: API, people: dict[str, Person], ports: list[int], seed: int) -> None:
     made: list[str] = []
 
     def api(person: str, port: int) -> API:
@@ -540,9 +530,7 @@ def clash(admin: API, people: dict[str, Person], ports: list[int]) -> None:
         change = proposed(api("ada", admin.port), renaming(f"Round {number}"))
         made.append(change["change_id"])
         for port in ports[1:]:
-            deadline = time.monotonic() + unhurried(30)
-            while API(port, admin.token).position() < start + 1 and time.monotonic() < deadline:
-                time.sleep(0.01)
+            eventually(lambda port=port: API(port, admin.token).position() > start, "the change on the other node")
         choices = [
             lambda port: approve(api("bob", port), change), lambda port: approve(api("eve", port), change),
             lambda port: act(api("ada", port), change, "apply"), lambda port: act(api("root", port), change, "apply"),
@@ -551,25 +539,29 @@ def clash(admin: API, people: dict[str, Person], ports: list[int]) -> None:
             lambda port: API(port, admin.token).request("PATCH", f"/v1/apps/{TILL}", renaming()),
             lambda port: api("root", port).request("PATCH", f"{APP}?bypass_approvals=true", renaming(f"Round {number} at once")),
             lambda port: api("ada", port).request("PATCH", f"/v1/changes/{change['change_id']}", {
-                "content_sha256": change["content_sha256"], "not_before": from_now(seconds=2), "reason": "later"}),
+                "content_sha256": change["content_sha256"], "not_before": node.clock.from_now(hours=1), "reason": "later"}),
         ]  # fmt: skip
-        picked = random.sample(choices, 3) + choices[:4]
+        picked = random.Random(f"{seed} {number}").sample(choices, 3) + choices[:4]
 
         def some(index: int) -> list:
             # Several times: what comes too early is refused.
+            chance = random.Random(f"{seed} {number} {index}")
             answers = []
             for _ in range(4):
-                time.sleep(random.random() / 50)
-                answers.append(picked[index](random.choice(ports)))
+                time.sleep(chance.random() / 50)
+                answers.append(picked[index](chance.choice(ports)))
             return answers
 
         answers = [answer for list in in_threads(len(picked), some) for answer in list]
         assert all(answer.status < 500 for answer in answers), [answer for answer in answers if answer.status >= 500]
+        # Changes that were given a time come due in the midst of the next rounds, on both nodes at once.
+        if number % 10 == 9:
+            node.forward(hours=1)
         # Its author may have 100 open changes. One that has a time has been applied by now, if it could be.
         if number >= 50:
             act(api("ada", admin.port), {"change_id": made[number - 50]}, "withdraw")
-    # The server applies those whose time comes.
-    time.sleep(6)
+    node.forward(hours=1)
+    eventually(lambda: not any(is_due(admin, change) for change in made), "the end of every change whose time has come")
     approvals: dict[str, set] = {}
     content: dict[str, str] = {}
     applied: list[str] = []
@@ -591,15 +583,23 @@ def clash(admin: API, people: dict[str, Person], ports: list[int]) -> None:
     assert len([one for one in names if one in made]) == len(applied)
 
 
+def is_due(admin: API, change: str) -> bool:
+    """Says of a change with a time that the server is still to apply it, or to suspend it: it lacks no approval."""
+    told = shown(admin, {"change_id": change})
+    if told["status"] != "proposed" or "not_before" not in told:
+        return False
+    return told["preview"]["ready"] or told["preview"]["problem"]["type"] != "/problems/approvals_missing"
+
+
 # The command line
 
 
-def test_the_command_line_proposes_shows_and_applies(own_server, people, tmp_path):
+def test_the_command_line_proposes_shows_and_applies(node, people, tmp_path):
     def cli(person: str, *arguments: str, **options):
         file = tmp_path / f"{person}.token"
         file.write_text(people[person].api.token)
         file.chmod(0o600)
-        return own_server.cli(*arguments, "--token-file", str(file), **options)
+        return node.cli(*arguments, "--token-file", str(file), **options)
 
     refused = cli("ada", "app", "update", SHOP, "--name", "By hand", status=4)
     assert "approval of another person" in refused.stderr and "--propose" in refused.stderr
@@ -674,12 +674,12 @@ def test_a_proposed_change_is_simulated_and_judged_for_deployed_clients(admin, p
     for answer in (
         seen.post(f"/v1/apps/{TILL}/simulate", {"change_id": change}), seen.get(f"/v1/apps/{TILL}/compat?change_id={change}"),
     ):  # fmt: skip
-        assert (answer.status, answer.json["type"]) == (404, "/problems/change_unknown")
+        expect_problem(answer, 404, "change_unknown")
     both = ada.post(f"{APP}/simulate", {"change_id": change, "change": {}})
     assert (both.status, both.json["errors"][0]["pointer"]) == (422, "/change")
     ada.must("POST", f"/v1/changes/{change}/withdraw", {})
     for answer in (ada.post(f"{APP}/simulate", {"change_id": change}), ada.get(f"{APP}/compat?change_id={change}")):
-        assert (answer.status, answer.json["type"]) == (409, "/problems/change_state")
+        expect_problem(answer, 409, "change_state")
 
 
 def test_the_commands_show_what_a_change_does(admin, ada):

@@ -3,32 +3,18 @@ fit what is signed."""
 
 import base64
 import json
-import re
 import time
-from pathlib import Path
 
 import pytest
+from client_guide import PAGE, ROOT
 from contract import CONTRACT
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from documents import payload_of
 from jsonschema import Draft202012Validator
 from pinledger import canonical, from_now, host_body, pin_of
-from test_evaluated import payload_of
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "Sources/CHandbook/pages/client-integration.md").read_text()
 VECTORS = ROOT / "Tests/PinWireTests/Vectors"
 APP = "com.example.guide"
-
-
-@pytest.fixture(scope="module")
-def guide() -> dict:
-    """The names that the page's Python blocks define."""
-    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 4
-    names: dict = {}
-    for block in blocks:
-        exec(block, names)
-    return names
 
 
 def validator(schema: str) -> Draft202012Validator:
@@ -62,14 +48,6 @@ def test_the_guides_digest_and_the_contracts_schema_fit_the_golden_documents(gui
     validator(schema).validate(payload)
     assert not validator(other).is_valid(payload)
     assert not validator(schema).is_valid(payload | {"surprise": 1})
-
-
-def test_the_guide_names_every_reason_and_rule():
-    source = (ROOT / "Sources/PinWire/Evaluation/DeviceDecision.swift").read_text()
-    reasons = re.search(r"enum Reason.*?\n    }\n", source, re.DOTALL)[0]
-    codes = re.findall(r'case \w+ = "(\w+)"', reasons)
-    assert len(codes) > 35
-    assert [code for code in codes if f"`{code}`" not in PAGE] == []
 
 
 # The guide's rules, written by its words alone.

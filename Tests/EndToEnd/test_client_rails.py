@@ -1,20 +1,20 @@
 """The limits of declared kinds of clients are reported with every change that meets them (G25): in dry runs, in refusals, in
 recorded events, with a kill switch that is engaged, and in the attention list."""
 
-import itertools
 
 import pytest
-from deployed import HOST, add_host, declare, problem
+from deployed import HOST, add_host, declare
+from names import unique
 from pinledger import API, from_now, pin_hex, pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 WILD = "*.cdn.example.com"
 
 
 @pytest.fixture
 def app(api) -> str:
     """An app with a host on which clients only report, so that one pin is not too few by itself."""
-    name = f"com.example.limited.{next(NUMBERS)}"
+    name = unique("com.example.limited.")
     api.must("POST", "/v1/apps", {"app": name})
     add_host(api, name, HOST, {"pin": pin_of("first")}, {"pin": pin_of("second")}, mode="report_only")
     return name
@@ -38,16 +38,16 @@ def test_a_change_that_breaks_a_declared_kind_is_refused_without_force(api, app)
     assert broken(api, app) == []
     path = f"/v1/apps/{app}/hosts/{HOST}/pins/{pin_hex(pin_of('second'))}"
     change = {"state": "retired", "reason": "a test"}
-    before = api.recorded()
+    mark = api.mark()
     for query in ("?dry_run=true", ""):
-        refused = problem(api.request("PATCH", path + query, change), 422, "guard_rail")
+        refused = expect_problem(api.request("PATCH", path + query, change), 422, "guard_rail")
         assert told(refused) == [("override", "dynapins", "single_pin")]
         (finding,) = (one for one in refused["guard_rail_findings"] if one["code"] == "G25")
         assert finding["host"] == HOST and HOST in finding["detail"] and "single_pin" in finding["detail"]
-    assert api.recorded() == before, "something was recorded"
+    assert api.since(mark) == [], "something was recorded"
 
     rehearsed = api.must("PATCH", f"{path}?dry_run=true", change | {"force": True}).json
-    assert told(rehearsed) == [("override", "dynapins", "single_pin")] and api.recorded() == before
+    assert told(rehearsed) == [("override", "dynapins", "single_pin")] and api.since(mark) == []
     forced = api.must("PATCH", path, change | {"force": True}).json
     assert told(forced) == [("override", "dynapins", "single_pin")]
     (overridden,) = (event for event in forced["events"] if event["type"] == "GuardRailsOverridden")

@@ -9,9 +9,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
+from nodes import start_node
+from people import Person
 from pinledger import BINARY, Server, from_now
-from test_changes import Person
-from test_nodes import start_node
 
 SHOP, HOST = "com.example.shop", "api.example.com"
 

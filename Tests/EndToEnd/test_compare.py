@@ -6,6 +6,7 @@ import time
 
 import pytest
 from pinledger import API, from_now, host_body, pin_of
+from problems import expect_problem
 
 APP, HOST = "com.example.compare", "api.example.com"
 
@@ -134,7 +135,7 @@ def test_counters_and_times_are_no_settings(story):
 )  # fmt: skip
 def test_moments_that_cannot_be_compared_are_refused(story, query, status, kind):
     answer = story.api.get(f"/v1/apps/{APP}/differences?{query}")
-    assert (answer.status, answer.json["type"]) == (status, f"/problems/{kind}")
+    expect_problem(answer, status, kind)
 
 
 def test_the_commands_show_both(story, own_server):

@@ -1,6 +1,6 @@
 """The conformance kit: its vectors are what the library computes, and the clients in Python and Java answer as the library does.
 
-`make conformance` compares many more random cases than these tests do.
+A landing compares a tenth of the random cases of `make test-all`, and `make conformance` many more than both.
 """
 
 import base64
@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 
 KIT = Path(__file__).parents[1] / "Conformance"
 GENERATOR = KIT.parents[1] / ".build/debug/ConformanceGenerator"
@@ -41,42 +40,12 @@ def test_the_vectors_are_what_the_library_computes(tmp_path):
         assert (tmp_path / name).read_bytes() == (KIT / "vectors" / name).read_bytes(), f"{name}: run make conformance"
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_the_vectors_fit_their_schema(name):
-    schema = json.loads((KIT / "vectors.schema.json").read_text())
-    Draft202012Validator.check_schema(schema)
-    vectors = json.loads((KIT / "vectors" / name).read_text())
-    Draft202012Validator(schema).validate(vectors)
-    assert len({case["name"] for case in vectors["cases"]}) == len(vectors["cases"]) > 20
-    broken = {**vectors, "cases": [{**vectors["cases"][0], "surprise": 1}]}
-    assert not Draft202012Validator(schema).is_valid(broken)
-
-
 def test_each_client_answers_the_vectors(java):
     done = subprocess.run(
         [KIT / "check", "python=" + " ".join(PYTHON), "java=" + " ".join(java)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and done.stdout.count("java: ") == len(FILES), done.stdout + done.stderr
     wrong = subprocess.run([KIT / "check", "wrong=cat"], capture_output=True, text=True, timeout=300)
     assert wrong.returncode == 1 and "0 of" in wrong.stdout
-
-
-def test_the_vectors_come_to_every_reason():
-    said = {}
-    for name in ("verify", "decide", "root"):
-        for case in json.loads((KIT / f"vectors/{name}.json").read_text())["cases"]:
-            for answer in case["expected"].get("decisions", [case["expected"]]):
-                said.setdefault(name, set()).add(answer.get("reason"))
-    page = (KIT.parents[1] / "Sources/CHandbook/pages/client-integration.md").read_text()
-    rules = {
-        "too_large", "malformed_token", "unsupported_header", "unknown_key", "wrong_signature", "malformed_payload", "other_app",
-        "other_issuer", "older_version", "contradiction", "issued_earlier", "issued_ahead", "root_expired",
-    }  # fmt: skip
-    roots = {"too_large", "malformed_root", "other_version", "missing_signatures"}
-    assert all(f"`{rule}`" in page for rule in rules | roots)
-    # A document of 2 MiB has no place in a file of vectors.
-    assert said["verify"] == (rules - {"too_large"}) | {None}
-    assert said["root"] == (roots - {"too_large"}) | {None}
-    assert len(said["decide"]) == 21, said["decide"]
 
 
 @pytest.mark.parametrize("language", ["python", "java"])
@@ -95,7 +64,8 @@ def test_each_client_refuses_a_document_that_is_too_large_before_it_looks_at_it(
 
 
 def test_server_library_python_and_java_agree_on_random_documents_devices_and_roots(java):
-    verify, decide, root = os.environ.get("PINLEDGER_CONFORMANCE", "2000,20000,2000").split(",")
+    depth = "2000,20000,2000" if os.environ.get("PINLEDGER_TEST_DEPTH") == "full" else "200,2000,200"
+    verify, decide, root = os.environ.get("PINLEDGER_CONFORMANCE", depth).split(",")
     done = subprocess.run(
         [KIT / "agree", "--generator", GENERATOR, "--verify", verify, "--decide", decide, "--root", root, "--seed", "20", "python=" + " ".join(PYTHON),
          "java=" + " ".join(java), f"server={GENERATOR} answer server"],

@@ -14,7 +14,7 @@ EXAMPLE = Path(__file__).parents[2] / "deploy/example/ssl_pinning_config.json"
 
 
 @pytest.fixture(scope="module")
-def server():
+def dev_server():
     server = Server(lowers_rails=False, more=["--example", str(EXAMPLE), "--app", "com.example.app"])
     # A shell that finds no `pinledger`.
     server.environment["PATH"] = "/usr/bin:/bin:/usr/sbin:/sbin"
@@ -29,13 +29,13 @@ def greeting(server: Server) -> str:
     return server.tail()
 
 
-def test_every_command_that_dev_prints_works_in_another_shell(server):
-    lines = re.search(r"Try next.*?:\n((?:  .+\n)+)", greeting(server)).group(1).splitlines()
+def test_every_command_that_dev_prints_works_in_another_shell(dev_server):
+    lines = re.search(r"Try next.*?:\n((?:  .+\n)+)", greeting(dev_server)).group(1).splitlines()
     commands = [line.strip() for line in lines]
     assert commands[0] == f"""export PATH='{Path(BINARY).parent}':"$PATH\""""
-    assert commands[1] == f"export PINLEDGER_DATA='{server.data}'"
+    assert commands[1] == f"export PINLEDGER_DATA='{dev_server.data}'"
     assert len(commands) == 5
-    environment = {"PATH": server.environment["PATH"], "HOME": str(server.home), "NO_COLOR": "1"}
+    environment = {"PATH": dev_server.environment["PATH"], "HOME": str(dev_server.home), "NO_COLOR": "1"}
     for last in range(2, 5):
         script = "\n".join(["set -e", *commands[:2], commands[last]])
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=60)
@@ -43,15 +43,15 @@ def test_every_command_that_dev_prints_works_in_another_shell(server):
         assert "com.example.app" in done.stdout or "application/jose" in done.stdout, done.stdout
 
 
-def test_dev_says_where_all_data_is(server):
-    text = greeting(server)
-    assert f"All data stays in {server.data}." in text
+def test_dev_says_where_all_data_is(dev_server):
+    text = greeting(dev_server)
+    assert f"All data stays in {dev_server.data}." in text
     elsewhere = re.search(r"PostgreSQL's part is in (\S+)\.", text)
-    assert (server.data / "postgresql").exists() if elsewhere is None else Path(elsewhere.group(1)).exists()
+    assert (dev_server.data / "postgresql").exists() if elsewhere is None else Path(elsewhere.group(1)).exists()
 
 
-def test_a_server_without_files_to_reload_takes_sighup(server):
-    os.kill(server.process.pid, signal.SIGHUP)
+def test_a_server_without_files_to_reload_takes_sighup(dev_server):
+    os.kill(dev_server.process.pid, signal.SIGHUP)
     for _ in range(20):
-        assert server.api.get("/readyz").status == 200
-    assert server.is_running
+        assert dev_server.api.get("/readyz").status == 200
+    assert dev_server.is_running

@@ -1,11 +1,11 @@
 """Proofs that the log records a published document, for people who may not read the log."""
 
-import base64
 import json
 
 import pytest
+from notes import ORIGIN, opened, vkeys
 from pinledger import API, Process, eventually, free_port, host_body, unbase64url
-from test_log import ORIGIN, sha256, verify_note, vkeys
+from problems import expect_problem
 
 APP, HOST = "com.example.proved", "api.example.com"
 PATH = f"/client/v1/apps/{APP}/document.tlog-proof"
@@ -23,42 +23,13 @@ def stranger(log):
     return API(log.api.port, None)
 
 
-def root_over(entry: bytes, index: int, size: int, hashes: list[bytes]) -> bytes:
-    """The root that an inclusion proof leads to (RFC 9162, section 2.1.3.2)."""
-    node, last = sha256(b"\0" + entry), size - 1
-    for each in hashes:
-        assert last > 0
-        if index & 1 or index == last:
-            node = sha256(b"\1" + each + node)
-            while not index & 1 and index:
-                index, last = index >> 1, last >> 1
-        else:
-            node = sha256(b"\1" + node + each)
-        index, last = index >> 1, last >> 1
-    assert last == 0
-    return node
-
-
 def payload(api) -> dict:
     return json.loads(unbase64url(api.document(APP).body.decode().split(".")[1]))
 
 
-def opened(text: str, vkey: str) -> dict:
-    """The entry of a proof file, verified with the code of these tests alone."""
-    head, _, note = text.partition("\n\n")
-    first, extra, index, *hashes = head.split("\n")
-    assert first == "c2sp.org/tlog-proof@v1"
-    entry = base64.b64decode(extra.removeprefix("extra "))
-    origin, size, root, *_ = verify_note(note, vkey).split("\n")
-    assert origin == ORIGIN
-    place = int(index.removeprefix("index "))
-    assert root_over(entry, place, int(size), [base64.b64decode(each) for each in hashes]) == base64.b64decode(root)
-    return json.loads(entry)
-
-
 def test_a_server_that_records_no_documents_has_no_proofs(stranger):
     answer = stranger.get(PATH)
-    assert (answer.status, answer.json["type"]) == (404, "/problems/no_document_proof")
+    expect_problem(answer, 404, "no_document_proof")
     assert "not recorded" in answer.json["detail"]
     assert stranger.get("/client/v1/apps/com.example.nowhere/document.tlog-proof").json["type"] == "/problems/app_unknown"
 
@@ -125,7 +96,7 @@ def test_the_command_line_proves_a_document(log, tmp_path):
 
 def test_a_public_log_is_read_by_everyone_and_a_private_one_by_nobody_else(log, stranger):
     refused = log.api.request("PATCH", "/v1/log", {"public": True})
-    assert (refused.status, refused.json["type"]) == (422, "/problems/reason_required")
+    expect_problem(refused, 422, "reason_required")
     assert "no setting is given" in log.cli("log", "update", status=2).stderr
     log.cli("log", "update", "--public", "--reason", "transparency report")
     paths = ["/log/checkpoint", "/log/tile/0/000.p/1", "/log/tile/entries/000.p/1", "/log/proofs/inclusion?position=0",

@@ -1,7 +1,6 @@
 """Dynapins' clients of both protocols: what they are answered is verified by libraries that know nothing of Pinledger."""
 
 import base64
-import itertools
 import json
 import re
 import time
@@ -12,14 +11,15 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from deployed import (
-    ED25519_NAME, ED25519_PRIVATE, ED25519_PUBLIC, HOST, P256_NAME, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch, add_host,
-    ask, check_conditional, client_path, compact, declare, is_not_kept_longer, make_app, private_key, problem, public_key,
+    ED25519_NAME, ED25519_PRIVATE, ED25519_PUBLIC, HOST, P256_NAME, P256_PRIVATE, P256_PUBLIC, Identity, KillSwitch,
+    add_host, ask, check_conditional, client_path, compact, declare, is_not_kept_longer, make_app, private_key, public_key,
 )  # fmt: skip
 from jwcrypto import jwk, jws
-from pinledger import Server, from_now, pin_hex, pin_of, unhurried
+from names import unique
+from pinledger import Server, pin_hex, pin_of
+from problems import expect_problem
 from tls_server import TLSServer
 
-NUMBERS = itertools.count()
 WILD = "*.cdn.example.com"
 # Members of the first protocol in the order in which Go writes them: not sorted.
 ORDER = ["domain", "pins", "created", "expires", "ttl_seconds", "keyId", "alg"]
@@ -36,22 +36,26 @@ def path(app: str, query: str | None = f"domain={HOST}", name: str = "v1/pins") 
 
 
 def make(api, identities, settings: dict, key: str | None) -> str:
-    app = make_app(api, f"com.example.dynapins.{next(NUMBERS)}", *identities[:2])
+    app = make_app(api, unique("com.example.dynapins."), *identities[:2])
     add_host(api, app, WILD, {"pin": pin_of("cdn 1")}, {"pin": pin_of("cdn 2")})
     declare(api, app, "dynapins", settings, key)
     return app
 
 
+#: Settings and a key for installs of SDK 0.0.1 and 0.2.
+FIRST, SECOND = ({"protocol": "ed25519"}, ED25519_PRIVATE), ({"ttl_seconds": 600}, P256_PRIVATE)
+
+
 @pytest.fixture(scope="module")
 def first(server, identities) -> str:
     """An app whose installs have SDK 0.0.1."""
-    return make(server.api, identities, {"protocol": "ed25519"}, ED25519_PRIVATE)
+    return make(server.api, identities, *FIRST)
 
 
 @pytest.fixture(scope="module")
 def second(server, identities) -> str:
     """An app whose installs have SDK 0.2."""
-    return make(server.api, identities, {"ttl_seconds": 600}, P256_PRIVATE)
+    return make(server.api, identities, *SECOND)
 
 
 class FirstSDK:
@@ -75,8 +79,8 @@ class SecondSDK:
     keys = [public_key(P256_PUBLIC), jwk.JWK.from_pem(b"-----BEGIN PUBLIC KEY-----\n%b\n-----END PUBLIC KEY-----\n" % P256_PUBLIC.encode())]
 
     @classmethod
-    def claims(cls, token: str) -> dict:
-        claims = jwt.decode(token, cls.keys[0], algorithms=["ES256"], options={"require": ["iat", "exp"]})
+    def claims(cls, token: str, leeway: float = 0) -> dict:
+        claims = jwt.decode(token, cls.keys[0], algorithms=["ES256"], options={"require": ["iat", "exp"]}, leeway=leeway)
         other = jws.JWS()
         other.allowed_algs = ["ES256"]
         other.deserialize(token, cls.keys[1])
@@ -84,17 +88,18 @@ class SecondSDK:
         return claims
 
     @classmethod
-    def read(cls, answer, requested: str) -> dict:
+    def read(cls, answer, requested: str, *, ahead: float = 0) -> dict:
+        """What a token says for a client whose clock is ahead of this process's by so many seconds."""
         assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
         assert list(answer.json) == ["jws"]
         token = answer.json["jws"]
         assert jwt.get_unverified_header(token) == {"alg": "ES256", "kid": P256_NAME, "typ": "JWT"}
         # r and s, not DER, in base64url without padding.
         assert re.fullmatch(r"[\w-]+\.[\w-]+\.[\w-]{86}", token)
-        claims = cls.claims(token)
+        claims = cls.claims(token, leeway=ahead)
         for name in ("iat", "exp", "ttl_seconds"):
             assert type(claims[name]) is int, "a number with a fraction is no claim to this SDK"
-        assert claims["iat"] <= time.time() + 1 and claims["exp"] > time.time()
+        assert claims["iat"] <= time.time() + ahead + 1 and claims["exp"] > time.time() + ahead
         assert claims["domain"] == requested
         assert all(len(base64.b64decode(pin, validate=True)) == 32 and len(pin) == 44 for pin in claims["pins"])
         return claims
@@ -134,9 +139,9 @@ def test_a_fingerprint_alone_can_be_replayed_and_is_not_signed_unless_clients_ar
     first = make(api, identities, {"protocol": "ed25519"}, ED25519_PRIVATE)
     target = path(first, name="cert-fingerprint")
     for _ in range(2):
-        assert "cert_fingerprint" in problem(ask(api, target), 404, "not_found")["detail"]
+        assert "cert_fingerprint" in expect_problem(ask(api, target), 404, "not_found")["detail"]
     refused = api.request("PUT", client_path(first, "dynapins"), {"settings": {"protocol": "es256", "cert_fingerprint": True}})
-    assert (refused.status, refused.json["type"]) == (422, "/problems/invalid_value"), str(refused)
+    expect_problem(refused, 422, "invalid_value")
 
     def limits() -> list[str]:
         return [one["limit"] for one in api.must("GET", f"/v1/apps/{first}/compat").json["clients"][0]["findings"]]
@@ -179,16 +184,20 @@ def test_a_changed_token_does_not_verify(api, second):
 @pytest.fixture(params=["first", "second"])
 def either(request):
     """An app, and how its SDK reads an answer: the domain, and pins in hexadecimal."""
-    app = request.getfixturevalue(request.param)
+    return request.getfixturevalue(request.param), READERS[request.param]
 
-    def read(answer, requested: str) -> tuple[str, list[str]]:
-        if request.param == "first":
-            told = FirstSDK.read(answer)
-            return told["domain"], told["pins"]
-        claims = SecondSDK.read(answer, requested)
-        return claims["domain"], [base64.b64decode(pin).hex() for pin in claims["pins"]]
 
-    return app, read
+def read_first(answer, requested: str, **_) -> tuple[str, list[str]]:
+    told = FirstSDK.read(answer)
+    return told["domain"], told["pins"]
+
+
+def read_second(answer, requested: str, **more) -> tuple[str, list[str]]:
+    claims = SecondSDK.read(answer, requested, **more)
+    return claims["domain"], [base64.b64decode(pin).hex() for pin in claims["pins"]]
+
+
+READERS = {"first": read_first, "second": read_second}
 
 
 @pytest.mark.parametrize("domain", [HOST, "API.Example.com", "a.cdn.example.com", WILD])
@@ -267,7 +276,7 @@ def test_an_answer_to_one_request_alone_has_a_request_id(api, either, name):
 def test_a_single_pin_is_never_served(api, either):
     """SDK 0.2 would end the app's process."""
     app, _ = either
-    host = f"single{next(NUMBERS)}.example.com"
+    host = f"single{unique()}.example.com"
     add_host(api, app, host, {"pin": pin_of("alone")}, mode="report_only")
     answer = ask(api, path(app, f"domain={host}"))
     assert answer.status == 422 and answer.json["code"] == 422, str(answer)
@@ -284,16 +293,27 @@ def test_a_kill_switch_takes_no_pins_away(api, either):
         assert read(ask(api, path(app)), HOST) == before
     with KillSwitch(api, app, HOST):
         assert read(ask(api, path(app)), HOST) == before
-    seconds = unhurried(2)
-    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": from_now(seconds=seconds), "reason": "a test", "force": True})
-    time.sleep(seconds + 0.1)
-    assert read(ask(api, path(app)), HOST) == before
-    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": None, "reason": "a test", "force": True})
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_pins_that_have_ended_are_still_told(timed, identities, name):
+    """These clients refuse every connection for which they have none."""
+    api, read = timed.api, READERS[name]
+    app = make(api, identities, *{"first": FIRST, "second": SECOND}[name])
+
+    def told() -> tuple[str, list[str]]:
+        return read(ask(api, path(app)), HOST, ahead=timed.clock.ahead.total_seconds())
+
+    before = told()
+    api.must("PATCH", f"/v1/apps/{app}", {"pins_valid_until": timed.clock.from_now(hours=1), "reason": "a test", "force": True})
+    timed.forward(hours=1)
+    assert "pins_expired" in api.must("POST", f"/v1/apps/{app}/explain", {"hosts": [HOST], "device": {}}).body.decode()
+    assert told() == before
 
 
 def test_a_change_is_in_the_next_answer_of_dynapins(api, either):
     app, read = either
-    host = f"change{next(NUMBERS)}.example.com"
+    host = f"change{unique()}.example.com"
     add_host(api, app, host, {"pin": pin_of("a")}, {"pin": pin_of("b")})
     query = path(app, f"domain={host}")
     before = ask(api, query)
@@ -317,7 +337,7 @@ def test_health_and_readiness_are_answered_as_upstream_does(api, either):
 @pytest.mark.parametrize("protocol", ["ed25519", "es256"])
 def test_an_app_without_a_key_gets_no_answers(api, identities, protocol):
     app = make(api, identities, {"protocol": protocol}, None)
-    problem(ask(api, path(app)), 409, "client_key_missing")
+    expect_problem(ask(api, path(app)), 409, "client_key_missing")
     answer = ask(api, path(app, None, "readiness"))
     assert answer.status == 503 and answer.json["status"] == "not ready" and answer.json["reason"]
     assert ask(api, path(app, None, "health")).status == 200
@@ -325,10 +345,10 @@ def test_an_app_without_a_key_gets_no_answers(api, identities, protocol):
 
 @pytest.mark.parametrize("name", ["v1/pins", "cert-fingerprint", "health", "readiness"])
 def test_an_app_without_dynapins_clients_has_no_such_server(api, first, name):
-    app = f"com.example.dynapins.none.{next(NUMBERS)}"
-    problem(ask(api, path(app, name=name)), 404, "app_unknown")
+    app = unique("com.example.dynapins.none.")
+    expect_problem(ask(api, path(app, name=name)), 404, "app_unknown")
     api.make_app(app, HOST)
-    problem(ask(api, path(app, name=name)), 404, "client_unknown")
+    expect_problem(ask(api, path(app, name=name)), 404, "client_unknown")
 
 
 def test_the_served_key_comes_first_whichever_is_the_primary(tmp_path):

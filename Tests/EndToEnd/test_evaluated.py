@@ -5,9 +5,10 @@ import json
 
 import jwt
 import pytest
-from pinledger import Server, from_now, pin_of, unbase64url
-from test_journey import verify
-from test_nodes import start_node
+from documents import payload_of, verify
+from nodes import start_node
+from pinledger import Server, from_now, pin_of
+from problems import expect_problem
 from wire import Wire, get
 
 APP = "com.example.evaluated"
@@ -15,7 +16,7 @@ HOSTS = ["api.example.com", "cdn.example.com", "plain.example.com"]
 
 
 @pytest.fixture(scope="module")
-def server():
+def evaluating_server():
     server = Server(more=["--country-header", "CF-IPCountry"])
     # So that whatever is logged of requests would be.
     server.environment["PINLEDGER_LOG_LEVEL"] = "trace"
@@ -39,10 +40,6 @@ def path(query: str = "", app: str = APP) -> str:
 
 def ask(server, query: str, **headers):
     return server.api.request("GET", path(query), headers=headers, token=None)
-
-
-def payload_of(token: bytes) -> dict:
-    return json.loads(unbase64url(token.decode().split(".")[1]))
 
 
 def verified(server, query: str, **headers) -> dict:
@@ -78,12 +75,12 @@ def expected(full: dict, device_id: str) -> list[dict]:
     return hosts
 
 
-def test_each_device_gets_what_the_rules_give_it(server):
-    full = server.api.payload(APP)
+def test_each_device_gets_what_the_rules_give_it(evaluating_server):
+    full = evaluating_server.api.payload(APP)
     sets = set()
     for number in range(40):
         device = f"device-{number}"
-        payload = verified(server, f"device_id={device}&app_version=2.1")
+        payload = verified(evaluating_server, f"device_id={device}&app_version=2.1")
         assert payload["hosts"] == expected(full, device)
         assert payload["evaluated_from"] == full["content_sha256"]
         for name in ("iss", "aud", "iat", "exp", "version", "kill_switches", "fallback", "monitoring", "bucketing"):
@@ -98,53 +95,53 @@ def test_each_device_gets_what_the_rules_give_it(server):
     "query", ["", "device_id=", "user_id=" + "%C3%A4" * 512, "device_id=unknown&app_version=2.1", "device_id=device-1", "app_version=2.1",
               "device_id=device-1&app_version=1.9", "device_id=device-1&app_version=v2.1"],
 )  # fmt: skip
-def test_an_unknown_device_gets_the_baseline(server, query):
-    assert [host["arm"] for host in verified(server, query)["hosts"]] == ["baseline"] * 3
+def test_an_unknown_device_gets_the_baseline(evaluating_server, query):
+    assert [host["arm"] for host in verified(evaluating_server, query)["hosts"]] == ["baseline"] * 3
 
 
-def test_a_version_with_a_plus_is_read_with_or_without_an_escape(server):
+def test_a_version_with_a_plus_is_read_with_or_without_an_escape(evaluating_server):
     app = "com.example.evaluated.plus"
-    server.api.make_app(app, "api.example.com")
-    server.api.must("POST", f"/v1/apps/{app}/hosts/api.example.com/candidate", {
+    evaluating_server.api.make_app(app, "api.example.com")
+    evaluating_server.api.must("POST", f"/v1/apps/{app}/hosts/api.example.com/candidate", {
         "mode": "enforce", "pins": [{"pin": pin_of("next"), "role": "backup"}],
     })  # fmt: skip
-    server.api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.1"}})
+    evaluating_server.api.must("PATCH", f"/v1/apps/{app}", {"version_gate": {"minimum": "2.1"}})
     for version, arm in [("2.1+45", "candidate"), ("2.1%2B45", "candidate"), ("2.1-rc%2B45", "baseline"), ("2.1+", "baseline")]:
-        answer = server.api.request("GET", path(f"app_version={version}", app), token=None)
+        answer = evaluating_server.api.request("GET", path(f"app_version={version}", app), token=None)
         assert payload_of(answer.body)["hosts"][0]["arm"] == arm, version
 
 
-def test_devices_of_one_outcome_share_the_same_bytes(server):
+def test_devices_of_one_outcome_share_the_same_bytes(evaluating_server):
     bodies = {}
     for number in range(40):
-        answer = ask(server, f"install_id=install-{number}&app_version=3")
+        answer = ask(evaluating_server, f"install_id=install-{number}&app_version=3")
         bodies.setdefault(answer["ETag"], set()).add(answer.body)
     assert 1 < len(bodies) <= 4
     assert all(len(same) == 1 for same in bodies.values())
 
 
-def test_the_answer_is_private_and_conditional(server):
+def test_the_answer_is_private_and_conditional(evaluating_server):
     query = "device_id=device-1&app_version=2.1"
-    answer = ask(server, query)
+    answer = ask(evaluating_server, query)
     assert answer["Cache-Control"].startswith("private, max-age=60")
     assert answer["Vary"] == "Accept-Encoding"
-    again = ask(server, query, **{"If-None-Match": answer["ETag"]})
+    again = ask(evaluating_server, query, **{"If-None-Match": answer["ETag"]})
     assert (again.status, again.body, again["ETag"]) == (304, b"", answer["ETag"])
-    head = server.api.request("HEAD", path(query), token=None)
+    head = evaluating_server.api.request("HEAD", path(query), token=None)
     assert (head.status, head.body, head["Content-Length"]) == (200, b"", str(len(answer.body)))
-    assert answer["ETag"] != server.api.document(APP)["ETag"]
+    assert answer["ETag"] != evaluating_server.api.document(APP)["ETag"]
 
 
 @pytest.mark.parametrize(
     "fields",
     [[], ["Accept-Encoding: gzip"], ["Accept-Encoding: br"], ['If-None-Match: "x"'], ["If-None-Match: *"]],
 )
-def test_prepared_and_routed_answers_are_the_same_bytes(server, fields):
+def test_prepared_and_routed_answers_are_the_same_bytes(evaluating_server, fields):
     plain = path("device_id=device-7&app_version=2.1")
     # Spelled so that only the router recognises it.
     routed = path("device_id=%64evice-7&app_version=2.1")
     for _ in range(2):
-        with Wire(server.port) as wire:
+        with Wire(evaluating_server.port) as wire:
             one = wire.send(get(plain, *fields)).answer()
             other = wire.send(get(routed, *fields)).answer()
         assert one.without("date") == other.without("date")
@@ -158,39 +155,39 @@ def test_prepared_and_routed_answers_are_the_same_bytes(server, fields):
      ("user_id=" + "secret-thing" * 50, "malformed_request"),
      ("user_id=" + "%C3%A4" * 513, "malformed_request")],
 )  # fmt: skip
-def test_a_wrong_query_is_refused_without_repeating_it(server, query, kind):
-    answer = ask(server, query)
-    assert (answer.status, answer.json["type"]) == (400, f"/problems/{kind}")
+def test_a_wrong_query_is_refused_without_repeating_it(evaluating_server, query, kind):
+    answer = ask(evaluating_server, query)
+    expect_problem(answer, 400, kind)
     assert b"secret" not in answer.body
 
 
-def test_an_unknown_app_has_no_evaluated_document(server):
-    answer = server.api.request("GET", path("device_id=a", "com.example.nobody"), token=None)
-    assert (answer.status, answer.json["type"]) == (404, "/problems/app_unknown")
+def test_an_unknown_app_has_no_evaluated_document(evaluating_server):
+    answer = evaluating_server.api.request("GET", path("device_id=a", "com.example.nobody"), token=None)
+    expect_problem(answer, 404, "app_unknown")
 
 
-def test_a_change_is_in_the_next_evaluated_document(server):
+def test_a_change_is_in_the_next_evaluated_document(evaluating_server):
     app = "com.example.evaluated.change"
-    server.api.make_app(app, "api.example.com")
-    first = server.api.request("GET", path("device_id=a", app), token=None)
-    server.api.must("PUT", f"/v1/apps/{app}/kill-switch", {
+    evaluating_server.api.make_app(app, "api.example.com")
+    first = evaluating_server.api.request("GET", path("device_id=a", app), token=None)
+    evaluating_server.api.must("PUT", f"/v1/apps/{app}/kill-switch", {
         "expires_at": from_now(hours=1), "reason": "test",
     })  # fmt: skip
-    second = server.api.request("GET", path("device_id=a", app), token=None)
+    second = evaluating_server.api.request("GET", path("device_id=a", app), token=None)
     assert payload_of(first.body)["kill_switches"] == []
     assert [one["scope"] for one in payload_of(second.body)["kill_switches"]] == ["app"]
 
 
-def test_the_country_comes_from_the_proxy_before_the_client(server):
+def test_the_country_comes_from_the_proxy_before_the_client(evaluating_server):
     app = "com.example.evaluated.country"
-    server.api.make_app(app, "api.example.com")
-    server.api.must("POST", f"/v1/apps/{app}/hosts/api.example.com/candidate", {
+    evaluating_server.api.make_app(app, "api.example.com")
+    evaluating_server.api.must("POST", f"/v1/apps/{app}/hosts/api.example.com/candidate", {
         "mode": "enforce", "pins": [{"pin": pin_of("next"), "role": "backup"}],
         "rollout": {"basis_points": 10_000, "method": "geography", "countries": ["DE"]},
     })  # fmt: skip
 
     def arm(query: str, **headers) -> str:
-        answer = server.api.request("GET", path(f"device_id=a{query}", app), headers=headers, token=None)
+        answer = evaluating_server.api.request("GET", path(f"device_id=a{query}", app), headers=headers, token=None)
         return payload_of(answer.body)["hosts"][0]["arm"]
 
     for _ in range(2):
@@ -202,22 +199,22 @@ def test_the_country_comes_from_the_proxy_before_the_client(server):
         assert arm("&country=DE", **{"CF-IPCountry": "XX"}) == "baseline"
 
 
-def test_a_node_without_the_key_names_the_full_document(server):
-    node, api = start_node(server, "keyless", "--read-only")
+def test_a_node_without_the_key_names_the_full_document(evaluating_server):
+    node, api = start_node(evaluating_server, "keyless", "--read-only")
     try:
         answer = api.request("GET", path("device_id=a"), token=None)
-        assert (answer.status, answer.json["type"]) == (503, "/problems/no_key_encryption_key")
+        expect_problem(answer, 503, "no_key_encryption_key")
         assert f"/client/v1/apps/{APP}/document" in answer.json["detail"]
     finally:
         node.stop()
 
 
-def test_the_log_has_no_data_of_the_device(server):
+def test_the_log_has_no_data_of_the_device(evaluating_server):
     words = ["very-own-id", "other-own-id", "9.8.7-mine", "424242424242"]
     for _ in range(3):
-        ask(server, f"device_id={words[0]}&user_id={words[1]}&app_version={words[2]}&build={words[3]}&country=LI")
-        ask(server, f"device_id=%76ery-own-id&build={words[3]}x")
-        ask(server, f"{words[0]}=1")
-    log = server.log.read_text(errors="replace")
+        ask(evaluating_server, f"device_id={words[0]}&user_id={words[1]}&app_version={words[2]}&build={words[3]}&country=LI")
+        ask(evaluating_server, f"device_id=%76ery-own-id&build={words[3]}x")
+        ask(evaluating_server, f"{words[0]}=1")
+    log = evaluating_server.log.read_text(errors="replace")
     assert log
     assert not [word for word in words if word in log]

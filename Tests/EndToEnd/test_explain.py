@@ -1,20 +1,19 @@
 """What a device gets, now and at any time before, and whom a change would move: asked of the API and the command line."""
 
-import itertools
 import json
-import time
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 import pytest
-from pinledger import from_now, host_body, pin_of, unhurried
+from names import unique
+from pinledger import eventually, from_now, host_body, pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 HOST = "api.example.com"
 
 
 @pytest.fixture
 def app(api) -> str:
-    name = f"com.example.explained.{next(NUMBERS)}"
+    name = unique("com.example.explained.")
     api.make_app(name, HOST)
     return name
 
@@ -88,9 +87,9 @@ def test_the_past_is_explained_by_time_and_by_position(api, app):
     assert over["evaluated_at"] == between
 
     before = api.post(f"/v1/apps/{app}/explain", {"position": 1})
-    assert before.status == 404 and before.json["type"] == "/problems/app_unknown"
+    expect_problem(before, 404, "app_unknown")
     ahead = api.post(f"/v1/apps/{app}/explain", {"position": api.position() + 1000})
-    assert ahead.status == 409 and ahead.json["type"] == "/problems/position_ahead"
+    expect_problem(ahead, 409, "position_ahead")
     assert api.post(f"/v1/apps/{app}/explain", {"at": from_now(hours=1)}).status == 422
 
 
@@ -148,7 +147,7 @@ def test_the_command_line_takes_a_group_of_unleash_over_whatever_its_script(serv
 )
 def test_a_rollout_setting_without_an_effect_is_refused(api, app, rollout, pointer, words):
     start_candidate(api, app, 10_000)
-    before = api.recorded()
+    mark = api.mark()
     for method, path, body in (
         ("PATCH", f"/v1/apps/{app}", {"rollout": rollout}), ("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": rollout}),
     ):  # fmt: skip
@@ -156,16 +155,18 @@ def test_a_rollout_setting_without_an_effect_is_refused(api, app, rollout, point
         assert refused.status == 422, str(refused)
         (error,) = refused.json["errors"]
         assert error["pointer"] == pointer and words in error["detail"]
-    assert api.recorded() == before
+    assert api.since(mark) == []
 
 
-def test_explain_and_the_document_end_a_switch_at_the_same_instant(api, app):
+def test_explain_and_the_document_end_a_switch_at_the_same_instant(timed):
     """Ends are recorded in microseconds, and documents hold whole seconds."""
-    end = (datetime.now(timezone.utc) + timedelta(seconds=unhurried(2))).replace(microsecond=750_000)
+    api, app = timed.api, "com.example.explained.ends"
+    api.make_app(app, HOST)
+    end = (timed.clock.now() + timedelta(hours=1)).replace(microsecond=750_000)
     api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": end.isoformat(), "reason": "a test"})
     (switch,) = api.payload(app)["kill_switches"]
     assert switch["expires_at"] == int(end.timestamp())
-    time.sleep(max(0, end.timestamp() - time.time()) + 0.1)
+    timed.forward(hours=1, seconds=1)
     for seconds, outcome in ((-0.7, "enforce"), (-0.8, "off")):
         at = (end + timedelta(seconds=seconds)).isoformat()
         assert explain(api, app, at=at)["hosts"][0]["outcome"] == outcome, at
@@ -199,7 +200,7 @@ def simulate(api, app: str, change: dict, **members) -> dict:
 
 def test_a_simulation_lists_the_devices_that_would_move_and_records_nothing(api, app):
     start_candidate(api, app, 1000)
-    before = api.recorded()
+    mark = api.mark()
     told = simulate(api, app, {"hosts": [{"host": HOST, "rollout": {"basis_points": 3500}}]})
     blind = ["app_version", "build", "country"]
     assert told["population"] == {"source": "assumed", "cohorts": 1, "blind_to": blind} and told["devices"] == 10_000
@@ -209,7 +210,7 @@ def test_a_simulation_lists_the_devices_that_would_move_and_records_nothing(api,
     assert moves[("baseline", "candidate")] == told["moved"] and ("candidate", "baseline") not in moves
     assert sum(moves.values()) == 10_000
     assert [event["type"] for event in told["events"]] == ["HostRolloutSet"]
-    assert api.recorded() == before
+    assert api.since(mark) == []
     # What it tells is what comes about.
     api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"rollout": {"basis_points": 3500}})
     assert simulate(api, app, {})["moved"] == 0
@@ -240,15 +241,13 @@ def test_a_simulation_takes_the_population_that_is_known(api, app):
             headers={"Pinledger-Client": f'version=1, platform={platform}, app_version="{version}"'},
             token=None,
         )
-    # The reports are recorded some seconds later, one after the other.
-    deadline = time.monotonic() + 120
-    wanted = ["3.1.0", "3.0.2"]
-    while True:
+
+    def look() -> dict | None:
         told = simulate(api, app, {}, devices=3)
-        if [part.get("app_version") for part in told["app_versions"]] == wanted:
-            break
-        assert time.monotonic() < deadline, told
-        time.sleep(0.2)
+        return told if [part.get("app_version") for part in told["app_versions"]] == ["3.1.0", "3.0.2"] else None
+
+    # The reports are recorded some seconds later, one after the other.
+    told = eventually(look, "a population of both versions")
     assert told["population"]["source"] == "known"
     assert told["population"]["blind_to"] == ["build", "country"]
 

@@ -4,13 +4,14 @@ import itertools
 import json
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
-from deployed import HOST, KillSwitch, client_path, declare, problem
+from deployed import HOST, KillSwitch, client_path, declare
 from firebase import Firebase
 from pinledger import Server, eventually, from_now, host_body, pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count(1)
 PARAMETER = "ssl_pinning_config"
 PROJECTS = [f"pins-project-{number}" for number in range(1, 16)]
 # Looks again so often, in seconds.
@@ -32,7 +33,7 @@ def firebase():
 
 
 @pytest.fixture(scope="module")
-def server(firebase, tmp_path_factory):
+def firebase_server(firebase, tmp_path_factory):
     server = Server(more=arguments(firebase, tmp_path_factory.mktemp("accounts"), PROJECTS))
     try:
         yield server.start()
@@ -41,9 +42,20 @@ def server(firebase, tmp_path_factory):
 
 
 @pytest.fixture
-def project(firebase) -> str:
+def admin(firebase_server):
+    return firebase_server.api
+
+
+@pytest.fixture(scope="module")
+def projects() -> Iterator[str]:
+    """Each project for one test."""
+    return iter(PROJECTS)
+
+
+@pytest.fixture
+def project(firebase, projects) -> str:
     firebase.before_put = lambda project, validate_only: None
-    return PROJECTS[next(NUMBERS) - 1]
+    return next(projects)
 
 
 def make(api, project: str, name: str = "shop", **settings) -> str:
@@ -88,41 +100,41 @@ def status(api, app: str) -> dict:
     return api.must("GET", f"/v1/apps/{app}/firebase").json
 
 
-def test_a_project_gets_the_template_and_no_second_version_without_a_change(server, api, firebase, project):
-    app = make(api, project)
+def test_a_project_gets_the_template_and_no_second_version_without_a_change(firebase_server, admin, firebase, project):
+    app = make(admin, project)
     template = firebase.wait(project, is_served)
-    served = api.request("GET", f"/compat/remote-config/{app}/template", token=None).json
+    served = admin.request("GET", f"/compat/remote-config/{app}/template", token=None).json
     assert default(template) == json.loads(served["parameters"][PARAMETER]["defaultValue"]["value"])
     assert template["version"]["description"].startswith("Pinledger, position ") and app in template["version"]["description"]
     assert template["version"]["updateType"] == "INCREMENTAL_UPDATE", "never over what was not read"
     versions = firebase.versions(project)
     # Something else moves the ledger, and the project is looked at again more than once.
-    api.make_app(f"com.example.else.{project}", HOST)
+    admin.make_app(f"com.example.else.{project}", HOST)
     look_again(firebase, project)
     assert firebase.versions(project) == versions
     puts = firebase.of(project, "PUT")
     assert all(each.status == 200 for each in puts)
     assert [each.validate_only for each in puts[:2]] == [True, False], "checked first"
-    told = status(api, app)
+    told = status(admin, app)
     assert told["in_step"] and told["pushed_by_this_node"] and "trouble" not in told
     assert told["template_version"] == template["version"]["versionNumber"] and told["project"] == project
-    assert server.cli_json("firebase", app)["template_version"] == told["template_version"]
-    shown = server.cli("firebase", app, "--exit-code").stdout
+    assert firebase_server.cli_json("firebase", app)["template_version"] == told["template_version"]
+    shown = firebase_server.cli("firebase", app, "--exit-code").stdout
     assert project in shown and "in_step" in shown
-    shown = server.cli("firebase", f"com.example.else.{project}", "--exit-code", status=1)
+    shown = firebase_server.cli("firebase", f"com.example.else.{project}", "--exit-code", status=1)
     assert "firebase_project" in shown.stderr
 
 
-def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, project):
+def test_a_kill_switch_is_there_within_seconds_and_comes_first(admin, firebase, project):
     firebase.edit(project, lambda template: template.update(conditions=[{"name": "testers", "expression": "percent <= 10"}]))
-    app = make(api, project)
+    app = make(admin, project)
     firebase.wait(project, is_served)
 
     def use(template: dict) -> None:
         template["parameters"][PARAMETER]["conditionalValues"] = {"testers": {"value": '{"enabled":true}'}}
 
     firebase.edit(project, use)
-    with KillSwitch(api, app):
+    with KillSwitch(admin, app):
         template = firebase.wait(project, kill_switches)
         first = names(template)[0]
         assert kill_switches(template) == [first]
@@ -130,8 +142,8 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
         assert "dateTime < dateTime('" in template["conditions"][0]["expression"]
         assert values(template)["testers"] == '{"enabled":true}', "what others have in it is theirs"
         # The template is there a moment before the node knows that it is.
-        eventually(lambda: status(api, app)["foreign_conditions"] == ["testers"], "told of others' conditions")
-        assert status(api, app)["foreign_conditions_apply"], "but for installs that one of ours holds for"
+        eventually(lambda: status(admin, app)["foreign_conditions"] == ["testers"], "told of others' conditions")
+        assert status(admin, app)["foreign_conditions_apply"], "but for installs that one of ours holds for"
 
         # Somebody puts a condition before it that the parameter uses.
         def overtake(template: dict) -> None:
@@ -143,7 +155,7 @@ def test_a_kill_switch_is_there_within_seconds_and_comes_first(api, firebase, pr
     assert names(template) == ["testers"]
 
 
-def test_entries_of_others_stay_unchanged(api, firebase, project):
+def test_entries_of_others_stay_unchanged(admin, firebase, project):
     theirs = {
         "conditions": [
             {"name": "iOS", "expression": "device.os == 'ios'", "tagColor": "BLUE"},
@@ -156,7 +168,7 @@ def test_entries_of_others_stay_unchanged(api, firebase, project):
         "parameterGroups": {"menu": {"description": "The menu", "parameters": {"new": {"defaultValue": {"value": "x"}}}}},
     }
     firebase.edit(project, lambda template: template.update(theirs))
-    make(api, project)
+    make(admin, project)
     template = firebase.wait(project, is_served)
     assert [each for each in template["conditions"] if not each["name"].startswith("pinledger ")] == theirs["conditions"]
     assert list(template["parameters"]) == ["zeta", "alpha", PARAMETER]
@@ -164,22 +176,22 @@ def test_entries_of_others_stay_unchanged(api, firebase, project):
     assert template["parameterGroups"] == theirs["parameterGroups"]
 
 
-def test_a_parameter_stays_in_the_group_that_others_have_put_it_into(api, firebase, project):
-    app = make(api, project)
+def test_a_parameter_stays_in_the_group_that_others_have_put_it_into(admin, firebase, project):
+    app = make(admin, project)
     firebase.wait(project, is_served)
 
     def regroup(template: dict) -> None:
         template["parameterGroups"] = {"security": {"parameters": {PARAMETER: template["parameters"].pop(PARAMETER)}}}
 
     firebase.edit(project, regroup)
-    with KillSwitch(api, app):
+    with KillSwitch(admin, app):
         template = firebase.wait(project, kill_switches)
         assert PARAMETER not in template["parameters"]
         assert kill_switches(template)[0] in template["parameterGroups"]["security"]["parameters"][PARAMETER]["conditionalValues"]
 
 
-def test_an_edit_in_between_is_merged_and_not_lost(api, firebase, project):
-    app = make(api, project)
+def test_an_edit_in_between_is_merged_and_not_lost(admin, firebase, project):
+    app = make(admin, project)
     firebase.wait(project, is_served)
     edits = itertools.count(1)
 
@@ -190,7 +202,7 @@ def test_an_edit_in_between_is_merged_and_not_lost(api, firebase, project):
             firebase.edit(project, lambda template: template["parameters"].update(flag))
 
     firebase.before_put = edit
-    with KillSwitch(api, app):
+    with KillSwitch(admin, app):
         template = firebase.wait(project, kill_switches)
         assert {"flag_1", "flag_3", PARAMETER} <= set(template["parameters"])
         statuses = [(each.validate_only, each.status) for each in firebase.of(project, "PUT")]
@@ -198,8 +210,8 @@ def test_an_edit_in_between_is_merged_and_not_lost(api, firebase, project):
     assert next(edits) > 3
 
 
-def test_drift_in_a_project_is_corrected(api, firebase, project):
-    make(api, project)
+def test_drift_in_a_project_is_corrected(admin, firebase, project):
+    make(admin, project)
     template = firebase.wait(project, is_served)
     before = default(template)
     firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(defaultValue={"value": '{"enabled":false}'}))
@@ -208,25 +220,25 @@ def test_drift_in_a_project_is_corrected(api, firebase, project):
     assert default(firebase.wait(project, is_served)) == before
 
 
-def test_pushing_resumes_after_temporary_errors(api, firebase, project):
-    app = make(api, project)
+def test_pushing_resumes_after_temporary_errors(admin, firebase, project):
+    app = make(admin, project)
     firebase.wait(project, is_served)
     firebase.fail(project, "PUT", (503, {}), (429, {"Retry-After": "2"}), (500, {}))
     start = time.monotonic()
-    with KillSwitch(api, app):
+    with KillSwitch(admin, app):
         firebase.wait(project, kill_switches)
         assert time.monotonic() - start >= 2, "it waits as long as it is asked to"
         assert {503, 429, 500} <= {each.status for each in firebase.of(project)}
-        eventually(lambda: status(api, app)["in_step"], "in step again")
+        eventually(lambda: status(admin, app)["in_step"], "in step again")
 
 
-def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
-    app = make(api, project)
+def test_a_token_that_is_no_longer_accepted_is_replaced(admin, firebase, project):
+    app = make(admin, project)
     firebase.wait(project, is_served)
     grants = firebase.grants.count(project)
     with firebase.lock:
         firebase.tokens.clear()
-    with KillSwitch(api, app):
+    with KillSwitch(admin, app):
         firebase.wait(project, kill_switches)
     assert firebase.grants.count(project) == grants + 1
     assert 401 in {each.status for each in firebase.of(project)}
@@ -235,28 +247,28 @@ def test_a_token_that_is_no_longer_accepted_is_replaced(api, firebase, project):
     assert firebase.grants.count(project) == grants + 1
 
 
-def test_a_refused_permission_is_reported(api, firebase, project):
+def test_a_refused_permission_is_reported(admin, firebase, project):
     firebase.forbidden.add(project)
-    app = make(api, project)
-    eventually(lambda: "trouble" in status(api, app), "trouble")
-    told = status(api, app)
+    app = make(admin, project)
+    eventually(lambda: "trouble" in status(admin, app), "trouble")
+    told = status(admin, app)
     assert not told["in_step"] and "may not change" in told["trouble"]["detail"]
     assert "Firebase Remote Config Admin" in told["trouble"]["advice"]
     firebase.forbidden.remove(project)
     firebase.wait(project, is_served)
-    eventually(lambda: status(api, app)["in_step"], "in step")
+    eventually(lambda: status(admin, app)["in_step"], "in step")
 
 
-def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(api, firebase, project):
+def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(admin, firebase, project):
     firebase.refused_words[project] = "com.example.bad"
-    good = make(api, project, "good", parameter="pins_good")
-    bad = make(api, project, "bad", parameter="pins_bad")
-    eventually(lambda: "refuses the template" in status(api, bad).get("trouble", {}).get("detail", ""), "trouble")
+    good = make(admin, project, "good", parameter="pins_good")
+    bad = make(admin, project, "bad", parameter="pins_bad")
+    eventually(lambda: "refuses the template" in status(admin, bad).get("trouble", {}).get("detail", ""), "trouble")
     firebase.wait(project, lambda template: "pins_good" in template.get("parameters", {}))
-    with KillSwitch(api, bad), KillSwitch(api, good):
+    with KillSwitch(admin, bad), KillSwitch(admin, good):
         template = firebase.wait(project, kill_switches)
         assert {name.split()[1] for name in kill_switches(template)} == {good}
-        eventually(lambda: status(api, good)["in_step"], "the other in step")
+        eventually(lambda: status(admin, good)["in_step"], "the other in step")
         # What is refused is not sent again and again.
         refusals = sum(each.status == 400 for each in firebase.of(project))
         look_again(firebase, project, times=3)
@@ -264,76 +276,76 @@ def test_apps_share_a_project_and_one_that_is_refused_holds_up_no_other(api, fir
     del firebase.refused_words[project]
 
 
-def test_a_push_is_repeated_soon_after_the_refused_template_is_fixed(api, firebase, project):
+def test_a_push_is_repeated_soon_after_the_refused_template_is_fixed(admin, firebase, project):
     firebase.refused_words[project] = "broken_flag"
     flag = {"broken_flag": {"defaultValue": {"value": "on"}}}
     firebase.edit(project, lambda template: template.update(parameters=flag))
-    app = make(api, project)
-    eventually(lambda: "refuses the template" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
-    assert "tried again" in status(api, app)["trouble"]["advice"]
+    app = make(admin, project)
+    eventually(lambda: "refuses the template" in status(admin, app).get("trouble", {}).get("detail", ""), "trouble")
+    assert "tried again" in status(admin, app)["trouble"]["advice"]
     # It is not sent again, and the project is looked at all the same.
     refusals = sum(each.status == 400 for each in firebase.of(project))
     look_again(firebase, project)
     assert sum(each.status == 400 for each in firebase.of(project)) == refusals
     firebase.edit(project, lambda template: template["parameters"].pop("broken_flag"))
     firebase.wait(project, is_served)
-    eventually(lambda: status(api, app)["in_step"], "in step")
+    eventually(lambda: status(admin, app)["in_step"], "in step")
     del firebase.refused_words[project]
 
 
-def test_rollouts_that_have_no_room_hold_up_no_kill_switch(api, firebase, project):
-    app = make(api, project)
+def test_rollouts_that_have_no_room_hold_up_no_kill_switch(admin, firebase, project):
+    app = make(admin, project)
     firebase.wait(project, is_served)
     # Each draws a lot of its own: 32 groups of devices.
     hosts = [HOST, *(f"h{number}.example.com" for number in range(4))]
     for host in hosts:
         if host != HOST:
-            api.must("POST", f"/v1/apps/{app}/hosts", host_body(host))
+            admin.must("POST", f"/v1/apps/{app}/hosts", host_body(host))
         pins = [{"pin": pin_of(f"{host} new {number}"), "role": role} for number, role in enumerate(["primary", "backup"])]
         body = {"mode": "enforce", "copy_baseline": False, "pins": pins, "rollout": {"basis_points": 5000}}
-        api.must("POST", f"/v1/apps/{app}/hosts/{host}/candidate", body | {"reason": "a test", "force": True})
-    eventually(lambda: "32 groups" in status(api, app).get("rollouts_withheld", ""), "told of the rollouts")
+        admin.must("POST", f"/v1/apps/{app}/hosts/{host}/candidate", body | {"reason": "a test", "force": True})
+    eventually(lambda: "32 groups" in status(admin, app).get("rollouts_withheld", ""), "told of the rollouts")
     engaged = {"versions": {"maximum": "1.5"}, "expires_at": from_now(hours=1), "reason": "a test"}
-    api.must("PUT", f"/v1/apps/{app}/kill-switch", engaged)
+    admin.must("PUT", f"/v1/apps/{app}/kill-switch", engaged)
     template = firebase.wait(project, kill_switches)
     assert names(template) == kill_switches(template)
     assert set(default(template)["hosts"]) == set(hosts)
-    eventually(lambda: status(api, app)["in_step"], "in step, but for the rollouts")
-    served = api.request("GET", f"/compat/remote-config/{app}/template", token=None).json
+    eventually(lambda: status(admin, app)["in_step"], "in step, but for the rollouts")
+    served = admin.request("GET", f"/compat/remote-config/{app}/template", token=None).json
     assert len(served["conditions"]) == 1 and served["version"]["description"].endswith(", without rollouts")
 
 
-def test_a_position_ahead_is_respected_until_it_is_deleted(api, firebase, project):
+def test_a_position_ahead_is_respected_until_it_is_deleted(admin, firebase, project):
     """As after the ledger was restored from a backup."""
-    app = make(api, project)
+    app = make(admin, project)
     firebase.wait(project, is_served)
     description = "TLS pins at position 999999999 of the ledger, by Pinledger; edits here are lost."
     firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(description=description))
-    with KillSwitch(api, app):
-        eventually(lambda: "999999999" in status(api, app).get("trouble", {}).get("detail", ""), "trouble")
-        assert 'delete "position 999999999"' in status(api, app)["trouble"]["advice"]
+    with KillSwitch(admin, app):
+        eventually(lambda: "999999999" in status(admin, app).get("trouble", {}).get("detail", ""), "trouble")
+        assert 'delete "position 999999999"' in status(admin, app)["trouble"]["advice"]
         assert not kill_switches(firebase.template(project))
         mended = description.replace("position 999999999", "")
         firebase.edit(project, lambda template: template["parameters"][PARAMETER].update(description=mended))
         firebase.wait(project, kill_switches)
 
 
-def test_two_apps_with_one_parameter_are_not_both_pushed(api, firebase, project):
-    first = make(api, project, "first")
+def test_two_apps_with_one_parameter_are_not_both_pushed(admin, firebase, project):
+    first = make(admin, project, "first")
     firebase.wait(project, is_served)
     second = f"com.example.second.{project}"
-    api.make_app(second, HOST)
-    answer = api.request("PUT", client_path(second, "remote_config"), {"settings": {"firebase_project": project}})
-    told = problem(answer, 422, "invalid_value")
+    admin.make_app(second, HOST)
+    answer = admin.request("PUT", client_path(second, "remote_config"), {"settings": {"firebase_project": project}})
+    told = expect_problem(answer, 422, "invalid_value")
     # Which app has it is not the business of everyone who may change this one.
     assert first not in told["detail"] and "firebase_app" in told["detail"]
     assert [error["pointer"] for error in told["errors"]] == ["/settings/parameter"]
     for app, id_ in [(first, "1:1:ios:aa"), (second, "1:1:android:bb")]:
-        declare(api, app, "remote_config", {"firebase_project": project, "firebase_app": id_})
+        declare(admin, app, "remote_config", {"firebase_project": project, "firebase_app": id_})
     own = {f"pinledger {app} all installs" for app in (first, second)}
     template = firebase.wait(project, lambda template: own <= set(names(template)))
     assert template["parameters"][PARAMETER]["defaultValue"] == {"useInAppDefault": True}
-    eventually(lambda: status(api, first)["in_step"] and status(api, second)["in_step"], "both in step")
+    eventually(lambda: status(admin, first)["in_step"] and status(admin, second)["in_step"], "both in step")
     versions = firebase.versions(project)
     look_again(firebase, project)
     assert firebase.versions(project) == versions
@@ -344,18 +356,18 @@ def test_two_apps_with_one_parameter_are_not_both_pushed(api, firebase, project)
         template["parameters"][PARAMETER]["conditionalValues"]["testers"] = {"value": "{}"}
 
     firebase.edit(project, use)
-    eventually(lambda: status(api, first)["foreign_conditions"] == ["testers"], "told of others' conditions")
-    assert not status(api, first)["foreign_conditions_apply"]
+    eventually(lambda: status(admin, first)["foreign_conditions"] == ["testers"], "told of others' conditions")
+    assert not status(admin, first)["foreign_conditions_apply"]
 
 
-def test_an_app_that_names_no_project_or_a_foreign_one_is_not_pushed(api):
+def test_an_app_that_names_no_project_or_a_foreign_one_is_not_pushed(admin):
     app = "com.example.firebase.none"
-    api.make_app(app, HOST)
-    assert status(api, app) == {"app": app, "pushed_by_this_node": False, "in_step": False, "foreign_conditions": []}
-    declare(api, app, "remote_config", {"firebase_project": "somebody-elses"})
-    told = status(api, app)
+    admin.make_app(app, HOST)
+    assert status(admin, app) == {"app": app, "pushed_by_this_node": False, "in_step": False, "foreign_conditions": []}
+    declare(admin, app, "remote_config", {"firebase_project": "somebody-elses"})
+    told = status(admin, app)
     assert (told["project"], told["pushed_by_this_node"], told["in_step"]) == ("somebody-elses", False, False)
-    problem(api.get("/v1/apps/com.example.nobody/firebase"), 404, "app_unknown")
+    expect_problem(admin.get("/v1/apps/com.example.nobody/firebase"), 404, "app_unknown")
 
 
 def test_a_power_cut_between_the_check_and_the_change_does_no_harm(firebase, tmp_path):
@@ -404,8 +416,8 @@ def test_a_key_file_that_others_can_read_is_refused(firebase, tmp_path):
         server.destroy()
 
 
-def test_a_node_that_only_reads_does_not_push(server, firebase, tmp_path):
+def test_a_node_that_only_reads_does_not_push(firebase_server, firebase, tmp_path):
     """What its probes see stays with it, and with it the order of pins: it would undo what others have put."""
     options = arguments(firebase, tmp_path, ["pins-project-read-only"])
-    refused = server.cli("serve", "--database", "dbname=none", "--read-only", *options, status=2)
+    refused = firebase_server.cli("serve", "--database", "dbname=none", "--read-only", *options, status=2)
     assert "--firebase-credentials and --read-only cannot be combined" in refused.stderr

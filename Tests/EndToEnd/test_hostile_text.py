@@ -7,8 +7,7 @@ import urllib.parse
 
 import pytest
 from pinledger import Server, within
-from test_telemetry import outcome
-from test_telemetry import path as reports
+from reports import outcome, path as reports
 from wire import Wire, get, processor_seconds
 
 APP = "com.example.hostile"
@@ -18,7 +17,7 @@ MARKS = "\u0301\u0316"
 
 
 @pytest.fixture(scope="module")
-def server():
+def report_server():
     server = Server(more=["--telemetry-rate", "0"])
     try:
         server.start().api.make_app(APP, "api.example.com")
@@ -54,13 +53,13 @@ BODIES = {
 
 
 @pytest.mark.parametrize("place", BODIES)
-def test_a_report_with_marks_takes_no_longer_than_another(server, place):
+def test_a_report_with_marks_takes_no_longer_than_another(report_server, place):
     make, status = BODIES[place]
 
     def send():
-        assert report(json.dumps(make(marks(200_000)), ensure_ascii=False).encode(), server) == status
+        assert report(json.dumps(make(marks(200_000)), ensure_ascii=False).encode(), report_server) == status
 
-    assert seconds_of(server, send) < within(1.5)
+    assert seconds_of(report_server, send) < within(1.5)
 
 
 def test_a_server_stops_in_time_while_it_reads_reports():
@@ -82,41 +81,41 @@ def test_a_server_stops_in_time_while_it_reads_reports():
 @pytest.mark.parametrize(
     "name", ["If-None-Match", "Accept-Encoding", "Pinledger-Client", "Connection", "Expect", "X-New", "Authorization"]
 )
-def test_fields_with_marks_count_as_absent(server, name):
+def test_fields_with_marks_count_as_absent(report_server, name):
     """7 KB of them, sixty times on one connection."""
-    plain = server.api.document(APP).body
+    plain = report_server.api.document(APP).body
     field = f"{name}: {marks(7000)}".encode()
     request = get(DOCUMENT).replace(b"\r\n\r\n", b"\r\n" + field + b"\r\n\r\n")
 
     def send():
-        with Wire(server.port) as wire:
+        with Wire(report_server.port) as wire:
             for _ in range(60):
                 answer = wire.send(request).answer()
                 assert answer.status == 200 and answer.body == plain
 
-    assert seconds_of(server, send) < within(1.5)
+    assert seconds_of(report_server, send) < within(1.5)
 
 
 @pytest.mark.parametrize("place", ["/{}", "/v1/apps/{}", "/client/v1/apps/{}/document", DOCUMENT + "?x={}"])
 @pytest.mark.parametrize("encode", [str, urllib.parse.quote])
-def test_targets_with_marks_are_answered_at_once(server, place, encode):
+def test_targets_with_marks_are_answered_at_once(report_server, place, encode):
     text = encode(marks(7000 if encode is str else 2300))
     request = get("/").replace(b" / ", f" {place.format(text)} ".encode(), 1)
 
     def send():
         for _ in range(60):
             # The decoder refuses some, and closes the connection over it.
-            with Wire(server.port) as wire:
+            with Wire(report_server.port) as wire:
                 assert wire.send(request).answer().status in (400, 401, 404)
 
-    assert seconds_of(server, send) < within(1.5)
+    assert seconds_of(report_server, send) < within(1.5)
 
 
-def test_operators_texts_keep_their_marks_within_reason(server):
+def test_operators_texts_keep_their_marks_within_reason(report_server):
     """30 marks in a row are more than any language needs."""
     display = "Z" + MARKS * 15 + " क्षि é"
     app = f"{APP}.named"
-    server.api.must("POST", "/v1/apps", {"app": app, "display_name": display})
-    assert server.api.get(f"/v1/apps/{app}").json["display_name"] == display
-    refused = server.api.post("/v1/apps", {"app": f"{app}2", "display_name": display + MARKS * 16})
+    report_server.api.must("POST", "/v1/apps", {"app": app, "display_name": display})
+    assert report_server.api.get(f"/v1/apps/{app}").json["display_name"] == display
+    refused = report_server.api.post("/v1/apps", {"app": f"{app}2", "display_name": display + MARKS * 16})
     assert refused.status == 400 and "combining marks" in refused.json["detail"]

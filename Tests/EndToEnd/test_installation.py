@@ -10,11 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from packages import run
 from pinledger import BINARY
-from test_package import package, run  # noqa: F401
 
-pytestmark = pytest.mark.skipif(
-    os.getuid() != 0 or not shutil.which("debootstrap"), reason="making a system takes root and debootstrap")
+pytestmark = [
+    pytest.mark.daily,
+    pytest.mark.skipif(os.getuid() != 0 or not shutil.which("debootstrap"), reason="making a system takes root and debootstrap"),
+]
 
 
 class System:

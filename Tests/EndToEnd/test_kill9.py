@@ -9,8 +9,8 @@ import threading
 import time
 
 import pytest
+from documents import verify
 from pinledger import API, Server, eventually, host_body, in_threads, pin_of, unbase64url
-from test_journey import verify
 
 SEED = 20260131
 CLIENTS = 8

@@ -1,7 +1,6 @@
 """The transparency log, read by tools that are not ours."""
 
 import base64
-import hashlib
 import json
 import os
 import random
@@ -9,13 +8,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from databases import Database
+from notes import ORIGIN, root_of, sha256, verify_note, vkeys
 from pinledger import BINARY
-from test_batch_macs import Database
+from problems import expect_problem
 from tlog_scales import signing, tiles, tlog
 from tlog_scales.backend import HttpBackend, LocalBackend
 from tlog_scales.reader import TilesReader
 
-ORIGIN = "pins.example.com/log"
 APP = "com.example.log"
 
 
@@ -28,10 +28,6 @@ def log(own_server):
     for number in range(600):
         api.must("PATCH", f"/v1/apps/{APP}", {"display_name": f"Shop {number}"})
     return own_server
-
-
-def vkeys(server) -> list[str]:
-    return [key["vkey"] for key in server.api.get("/v1/log").json["keys"] if "retired_at" not in key]
 
 
 def reader(server) -> TilesReader:
@@ -47,39 +43,6 @@ def checked(server):
     checkpoint.verify(signing.Vkey.from_string(vkeys(server)[0]))
     assert checkpoint.origin == ORIGIN
     return checkpoint, foreign
-
-
-def sha256(data: bytes) -> bytes:
-    return hashlib.sha256(data).digest()
-
-
-def root_of(leaves: list[bytes]) -> bytes:
-    """RFC 6962, section 2.1, as it is written there."""
-    if len(leaves) == 1:
-        return leaves[0]
-    half = 1
-    while half * 2 < len(leaves):
-        half *= 2
-    return sha256(b"\1" + root_of(leaves[:half]) + root_of(leaves[half:]))
-
-
-def unnote(text: str):
-    """A signed note, taken apart as C2SP says: text, and signatures by name and key id."""
-    body, _, signatures = text.rpartition("\n\n")
-    lines = [line.removeprefix("\u2014 ").split(" ") for line in signatures.splitlines()]
-    return body + "\n", {(name, base64.b64decode(data)[:4]): base64.b64decode(data)[4:] for name, data in lines}
-
-
-def verify_note(text: str, vkey: str) -> str:
-    """Verifies a note with code of this file alone."""
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    name, identifier, key = vkey.split("+", 2)
-    raw = base64.b64decode(key)
-    assert sha256(name.encode() + b"\n" + raw)[:4].hex() == identifier and raw[0] == 1
-    body, signatures = unnote(text)
-    Ed25519PublicKey.from_public_bytes(raw[1:]).verify(signatures[name, bytes.fromhex(identifier)], body.encode())
-    return body
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +195,7 @@ def test_earlier_partial_tiles_stay(log):
 )
 def test_paths_that_name_no_tile_are_not_found(log, path):
     answer = log.api.get(f"/log/tile/{path}")
-    assert (answer.status, answer.json["type"]) == (404, "/problems/not_found")
+    expect_problem(answer, 404, "not_found")
 
 
 def test_the_log_is_for_holders_of_a_token(log):
@@ -319,13 +282,13 @@ def test_the_key_is_changed_with_overlap(log):
         verify_note(text, old)
     last = api.get("/v1/log").json["keys"][1]["kid"]
     answer = api.post(f"/v1/log/keys/{last}/retire", {})
-    assert (answer.status, answer.json["type"]) == (409, "/problems/key_state")
+    expect_problem(answer, 409, "key_state")
     assert log.sql(f"SELECT count(*) FROM pinledger.signing_secret WHERE kid = '{kid}'").strip() == "0"
 
 
 def test_a_log_is_opened_once(log):
     answer = log.api.post("/v1/log", {"origin": "pins.example.org/log"})
-    assert (answer.status, answer.json["type"]) == (409, "/problems/log_exists")
+    expect_problem(answer, 409, "log_exists")
 
 
 def test_before_it_is_opened_there_is_no_log(api):
@@ -334,7 +297,7 @@ def test_before_it_is_opened_there_is_no_log(api):
     }  # fmt: skip
     for path in ["checkpoint", "tile/0/000", "entries/0/proof"]:
         answer = api.get(f"/log/{path}")
-        assert (answer.status, answer.json["type"]) == (409, "/problems/log_not_open")
+        expect_problem(answer, 409, "log_not_open")
     for origin in ["", "a b", "a+b", "\u00e4", "a" * 256]:
         assert api.post("/v1/log", {"origin": origin}).status == 422
     assert api.post("/v1/log/keys", {}).json["type"] == "/problems/log_not_open"
@@ -346,7 +309,7 @@ def test_before_it_is_opened_there_is_no_log(api):
 )  # fmt: skip
 def test_trees_that_the_log_does_not_have_are_not_found(log, query):
     answer = log.api.get(f"/log/proofs/{query}")
-    assert (answer.status, answer.json["type"]) == (404, "/problems/not_found")
+    expect_problem(answer, 404, "not_found")
 
 
 def test_the_history_of_the_log_is_shown(log):

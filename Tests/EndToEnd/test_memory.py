@@ -5,10 +5,10 @@ import shutil
 import subprocess
 
 import pytest
+from documents import verify
+from nodes import start_node
 from pinledger import BINARY, API, eventually, free_port, host_body
 from restored import KEPT, LOST, Restored, codes, is_halted
-from test_journey import verify
-from test_nodes import start_node
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,7 @@ def test_a_memory_of_another_key_is_compared_all_the_same(restored, backup):
 def test_a_node_without_a_memory_starts_only_if_told_to_trust_the_database(restored):
     said = subprocess.run(
         [BINARY, "serve", "--database", restored.server.connection_string, "--trust-database"],
-        capture_output=True, text=True, timeout=60)  # fmt: skip
+        capture_output=True, text=True, timeout=300)  # fmt: skip
     assert said.returncode == 2 and "--trust-database needs --state-directory or --kek-file" in said.stderr
     state = str(restored.server.home / "stranger")
     said = restored.refused(restored.server.connection_string, state=state)

@@ -1,12 +1,11 @@
 """Alerts and dashboards: every rule does what its test says, every query is about metrics that a node shows, and a Prometheus that
-scrapes a real node raises the alerts."""
+scrapes a real node raises the alerts. Daily: Prometheus comes from the network where it is not installed."""
 
 import json
 import os
 import re
 import shutil
 import subprocess
-import time
 import urllib.parse
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from edges import Edge, key_file
 from pinledger import API, Server, eventually, free_port, from_now
 from tls_server import Key, TLSServer
 
+pytestmark = pytest.mark.daily
 DEPLOY = handbook.ROOT / "deploy"
 RULES, UNIT, DASHBOARD = DEPLOY / "prometheus/pinledger.rules.yml", DEPLOY / "prometheus/pinledger.test.yml", DEPLOY / "grafana/pinledger.json"
 APP, HOST = "com.example.monitoring", "api.example.com"
@@ -38,7 +38,7 @@ def programs(tmp_path_factory) -> Path:
         # The list of packages is missing, or older than the packages.
         subprocess.run(([] if os.geteuid() == 0 else ["sudo", "-n"]) + ["apt-get", "update", "-qq"], check=True, timeout=300)
         subprocess.run(download, cwd=place, check=True, timeout=300)
-    subprocess.run(["dpkg-deb", "-x", next(place.glob("*.deb")), place], check=True, timeout=60)
+    subprocess.run(["dpkg-deb", "-x", next(place.glob("*.deb")), place], check=True, timeout=300)
     return place / "usr/bin"
 
 
@@ -129,28 +129,29 @@ def test_the_rules_are_sound_and_pass_their_tests(programs):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("alert", [rule["alert"] for rule in ALERTS])
-def test_the_tests_of_the_rules_notice_an_alert_that_never_fires(programs, tmp_path, alert):
-    rules = yaml.safe_load(RULES.read_text())
-    for rule in (rule for group in rules["groups"] for rule in group["rules"] if rule["alert"] == alert):
-        rule["expr"] = "vector(0) > 1"
-    (tmp_path / RULES.name).write_text(yaml.safe_dump(rules))
-    # Those that expect it: all of them take seconds for each alert.
-    tests = [
-        test for test in TESTS_OF_RULES["tests"]
-        if any(one["alertname"] == alert and one.get("exp_alerts") for one in test.get("alert_rule_test", []))
-    ]  # fmt: skip
-    (tmp_path / UNIT.name).write_text(yaml.safe_dump(TESTS_OF_RULES | {"tests": tests}))
-    assert tests and promtool(programs, "test", "rules", tmp_path / UNIT.name).returncode != 0
-
-
-def test_every_alert_has_a_section_in_the_handbook():
-    anchors = handbook.anchors(handbook.text("alerts"))
-    assert len(ALERTS) >= 20
+def test_the_tests_of_the_rules_notice_an_alert_that_never_fires(programs, tmp_path):
     for rule in ALERTS:
-        assert rule["annotations"]["handbook"] == f"alerts#{rule['alert'].lower()}" and rule["alert"].lower() in anchors
-        assert rule["labels"]["severity"] in ("critical", "warning")
-    assert {anchor for anchor in anchors if anchor.startswith("pinledger")} == {rule["alert"].lower() for rule in ALERTS}
+        rules = yaml.safe_load(RULES.read_text())
+        for other in (one for group in rules["groups"] for one in group["rules"] if one["alert"] == rule["alert"]):
+            other["expr"] = "vector(0) > 1"
+        place = tmp_path / rule["alert"]
+        place.mkdir()
+        (place / RULES.name).write_text(yaml.safe_dump(rules))
+        # Those that expect it: all of them take seconds for each alert.
+        tests = [
+            test for test in TESTS_OF_RULES["tests"]
+            if any(one["alertname"] == rule["alert"] and one.get("exp_alerts") for one in test.get("alert_rule_test", []))
+        ]  # fmt: skip
+        assert tests, f"no test expects {rule['alert']}"
+        (place / UNIT.name).write_text(yaml.safe_dump(TESTS_OF_RULES | {"tests": tests}))
+    files = sorted(tmp_path.glob(f"*/{UNIT.name}"))
+    # In one stream: it names the file at one end, and what failed of it at the other.
+    done = subprocess.run(
+        [programs / "promtool", "test", "rules", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
+    )  # fmt: skip
+    said = re.split(r"^Unit Testing: +", done.stdout, flags=re.M)
+    failed = {Path(part.split()[0]).parent.name for part in said[1:] if "FAILED" in part}
+    assert done.returncode != 0 and failed == {rule["alert"] for rule in ALERTS}, done.stdout
 
 
 def test_every_query_is_about_metrics_and_labels_that_a_node_shows(monitored):
@@ -168,12 +169,12 @@ def test_every_query_is_about_metrics_and_labels_that_a_node_shows(monitored):
             assert labels <= shown[name], (title, name, labels - shown[name])
 
 
-@pytest.mark.parametrize("title, expression", QUERIES, ids=[title for title, _ in QUERIES])
-def test_every_query_of_the_dashboard_has_an_answer(monitored, title, expression):
-    for variable, text in (("$job", "pinledger"), ("$instance", ".*"), ("$__rate_interval", "1m")):
-        expression = expression.replace(variable, text)
+def test_every_query_of_the_dashboard_has_an_answer(monitored):
     monitored.api.get(f"/v1/apps/{APP}")
-    eventually(lambda: query(monitored, expression), f"an answer to {expression}", 60)
+    for title, expression in QUERIES:
+        for variable, text in (("$job", "pinledger"), ("$instance", ".*"), ("$__rate_interval", "1m")):
+            expression = expression.replace(variable, text)
+        eventually(lambda expression=expression: query(monitored, expression), f"{title}: an answer to {expression}")
 
 
 def test_a_kill_switch_raises_its_alert_and_its_end_clears_it(monitored):
@@ -186,11 +187,10 @@ def test_a_kill_switch_raises_its_alert_and_its_end_clears_it(monitored):
 
 
 def test_a_node_that_is_gone_is_seen_by_its_monitoring(monitored):
-    started = time.time()
     monitored.stop()
     try:
         eventually(lambda: value(monitored, 'up{job="pinledger"}') == 0, "the failed scrape")
-        eventually(lambda: "PinledgerDown" in alerts(monitored), "the alert, which waits for two minutes")
+        # It waits for two minutes before it is sent.
+        eventually(lambda: "PinledgerDown" in alerts(monitored), "the alert")
     finally:
         monitored.start()
-    assert time.time() - started < 120

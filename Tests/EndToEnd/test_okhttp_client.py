@@ -4,10 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from client_apps import Authority, Issued
 from okhttp import LIBRARIES
 from pinledger import eventually
-from test_client_library import Authority, Issued
-from test_hooks import node  # noqa: F401
 from tls_server import TLSServer
 
 JAVA = Path(__file__).parents[1] / "Conformance/java"
@@ -36,18 +35,18 @@ def test_okhttp_is_pinned_by_the_document_of_the_moment_whatever_a_server_presen
     assert java(classpath, "OkHttpSelfTest", str(JAVA / "test")).endswith("all right\n")
 
 
-def test_an_app_with_okhttp_gets_what_its_operators_say(node, classpath, tmp_path):  # noqa: F811
+def test_an_app_with_okhttp_gets_what_its_operators_say(brief_server, classpath, tmp_path):
     authority = Authority(tmp_path, "authority")
     good, spare, new = (Issued(tmp_path, name, authority, HOST) for name in ("good", "spare", "new"))
     hosts = tmp_path / "hosts"
     hosts.write_text(f"127.0.0.1 {HOST}\n")
     keys = tmp_path / "keys.json"
-    keys.write_bytes(node.api.get("/client/v1/jwks.json").body)
-    node.cli("app", "create", APP)
-    node.cli("host", "add", APP, HOST, "--primary", str(good.certificate), "--backup", str(spare.request))
+    keys.write_bytes(brief_server.api.get("/client/v1/jwks.json").body)
+    brief_server.cli("app", "create", APP)
+    brief_server.cli("host", "add", APP, HOST, "--primary", str(good.certificate), "--backup", str(spare.request))
     server = TLSServer(good)
     try:
-        address = f"http://127.0.0.1:{node.port}/client/v1/apps/{APP}/document"
+        address = f"http://127.0.0.1:{brief_server.port}/client/v1/apps/{APP}/document"
 
         def connect(status: int, install: str = "install-0") -> str:
             return java(
@@ -55,25 +54,25 @@ def test_an_app_with_okhttp_gets_what_its_operators_say(node, classpath, tmp_pat
                 str(authority.certificate), status=status, hosts=hosts,
             )  # fmt: skip
 
-        eventually(lambda: node.api.document(APP).status == 200, "the document")
+        eventually(lambda: brief_server.api.document(APP).status == 200, "the document")
         assert "verdict: matched (candidate_none)" in connect(0)
         server.serve(Issued(tmp_path, "swapped", authority, HOST))
         assert "verdict: refused" in connect(3)
-        node.cli("kill", "engage", APP, HOST, "--for", "1h", "--reason", "an incident")
+        brief_server.cli("kill", "engage", APP, HOST, "--for", "1h", "--reason", "an incident")
         assert "verdict: unpinned (kill_switch_engaged)" in connect(0)
-        node.cli("kill", "release", APP, HOST, "--reason", "it is over")
+        brief_server.cli("kill", "release", APP, HOST, "--reason", "it is over")
         server.serve(good)
         # A rollout to half of the installs of pins that the server does not serve yet.
-        spec = node.api.get(f"/v1/apps/{APP}/spec").json
+        spec = brief_server.api.get(f"/v1/apps/{APP}/spec").json
         spec["hosts"][0] |= {
             "candidate": {"mode": "report_only", "pins": [{"material": new.request.read_text(), "role": "primary"},
                                                           {"material": spare.request.read_text(), "role": "backup"}]},
             "rollout": {"basis_points": 5000, "seed": ["install_id"]},
         }  # fmt: skip
-        node.api.must("PUT", f"/v1/apps/{APP}/spec", spec | {"reason": "a ramp", "force": True})
+        brief_server.api.must("PUT", f"/v1/apps/{APP}/spec", spec | {"reason": "a ramp", "force": True})
         said = set()
         for number in range(6):
-            told = node.api.must("POST", f"/v1/apps/{APP}/explain", {"hosts": [HOST], "device": {"install_id": f"install-{number}"}}).json
+            told = brief_server.api.must("POST", f"/v1/apps/{APP}/explain", {"hosts": [HOST], "device": {"install_id": f"install-{number}"}}).json
             arm = told["hosts"][0]["arm"]
             said.add(arm)
             verdict = "matched (rollout_out)" if arm == "baseline" else "mismatched (rollout_in)"

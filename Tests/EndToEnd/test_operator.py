@@ -98,7 +98,7 @@ def secure(node, authority):
         process.spawn()
         nodes[name] = process
     for process in nodes.values():
-        eventually(lambda: "code=server_serving" in process.tail(), "the node", 30)
+        eventually(lambda: process.said("server_serving"), "the node")
     yield nodes
     for process in nodes.values():
         process.stop()

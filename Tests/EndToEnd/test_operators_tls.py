@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 from pinledger import BINARY, Process, free_port
-from test_tls import make_certificate
+from tls_clients import make_certificate
 
 WIDE = ["0.0.0.0:0", "[::]:0", "192.0.2.1:8440", "pins.example.com:8440"]
 

@@ -1,56 +1,26 @@
 """The Debian package: what is in it, what its units allow, and that it serves, by the commands of its units.
 
-It is made of the tests' own build: a release build has its own time.
+It is made of the tests' own build: a release build has its own time. Daily: it takes minutes of a core. Tests/Lint checks its units.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import handbook
 import pytest
+from databases import Database
 from edges import Site, secret
+from packages import PACKAGE, build, run
 from pinledger import BINARY, API, Process, eventually, free_port
-from test_batch_macs import Database
 from tls_server import Key, TLSServer
 
-PACKAGE = handbook.ROOT / "deploy/package"
-UNITS = sorted(path.name for path in (PACKAGE / "systemd").glob("*.service"))
+pytestmark = pytest.mark.daily
 #: Of the tests' build alone: it is not compressed, and uses Swift's libraries of this machine.
 OF_THE_BUILD = "uses-no-compression-for-control-tarball,uses-no-compression-for-data-tarball,custom-library-search-path"
-
-
-def run(*command, **more) -> str:
-    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, timeout=600, **more)
-    assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done.stdout
-
-
-def build(program, out: Path) -> Path:
-    environment = os.environ | {
-        "COMPRESSION": "none", "SOURCE_DATE_EPOCH": "1767225600", "MAINTAINER": "Pinledger packages <packages@pinledger.org>",
-    }  # fmt: skip
-    return Path(run(PACKAGE / "build-deb", program, out, env=environment).strip())
-
-
-@pytest.fixture(scope="module")
-def package(tmp_path_factory) -> Path:
-    """Built once for all processes of a run: a debug build takes ten seconds of a core for each file of completions."""
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "built-package"
-    shared.mkdir(exist_ok=True)
-    with open(shared / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if found := next(shared.glob("*.deb"), None):
-            return found
-        built = build(BINARY, tmp_path_factory.mktemp("package"))
-        # In one step: another process may not take half of one for the package.
-        return built.rename(shared / built.name)
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +49,6 @@ def test_the_package_asks_for_the_libraries_of_the_program(package):
     assert "swift" not in depends
     assert run("dpkg-deb", "-I", package, "conffiles").split() == [
         f"/etc/pinledger/{name}.yaml" for name in ("edge", "pinledger", "reader")]
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_a_unit_is_shut_in(unit):
-    said = run("systemd-analyze", "security", "--offline=true", "--no-pager", PACKAGE / "systemd" / unit)
-    exposure = float(re.search(r"Overall exposure level for \S+: ([0-9.]+)", said)[1])
-    assert exposure <= 2.0, said
 
 
 def test_every_command_has_a_manual_page(tree):

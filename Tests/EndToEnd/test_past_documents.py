@@ -6,6 +6,7 @@ import random
 
 import pytest
 from pinledger import from_now, host_body, pin_of
+from problems import expect_problem
 
 APP, OTHER = "com.example.past", "com.example.past.other"
 SEED = 20261125
@@ -115,7 +116,7 @@ def test_the_present_document_is_shown_without_a_moment(observer):
 )  # fmt: skip
 def test_a_moment_that_cannot_be_shown_is_refused(observer, query, status, type):
     answer = observer.api.get(f"/v1/apps/{APP}/document/content?{query}")
-    assert (answer.status, answer.json["type"]) == (status, f"/problems/{type}"), str(answer)
+    expect_problem(answer, status, type)
 
 
 def test_the_command_shows_what_a_document_said(own_server, observer):

@@ -53,7 +53,7 @@ def test_a_node_does_not_start_behind_a_pooler(pooled, own_server):
     done = subprocess.run(
         [BINARY, "serve", "--database", pooled, "--listen", f"127.0.0.1:{free_port()}",
          "--kek-file", str(own_server.data / "key-encryption-key")],
-        capture_output=True, text=True, timeout=60)  # fmt: skip
+        capture_output=True, text=True, timeout=300)  # fmt: skip
     assert done.returncode == 1
     assert SENTENCE in done.stderr and "Give --database the address of PostgreSQL itself" in done.stderr
 

@@ -17,12 +17,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import urllib.request
 from pathlib import Path
 
 import pytest
-from pinledger import BINARY
+from pinledger import BINARY, eventually
 
 ROOT = Path(__file__).parents[2]
 # Each tour's file and the heading of its section.
@@ -127,17 +126,17 @@ def start(body: str, directory: Path, environment: dict, running: list, log: Pat
     running.append(process)
     address = re.search(r"--listen[ =](\S+)", body)
     url = f"http://{address[1] if address else '127.0.0.1:8440'}/readyz"
-    deadline = time.monotonic() + 300
-    while True:
+
+    def said() -> str | None:
+        """The output, once the server is ready: it ends with what to do next."""
         assert process.poll() is None, f"{body}\nended with {process.returncode}:\n{log.read_text()}"
         try:
-            # What it says when it is ready, such as what to do next, is its output.
-            if urllib.request.urlopen(url, timeout=30).status == 200 and "Stop with" in log.read_text():
-                return log.read_text()
+            is_ready = urllib.request.urlopen(url, timeout=300).status == 200
         except OSError:
-            pass
-        assert time.monotonic() < deadline, f"{url} does not answer:\n{log.read_text()}"
-        time.sleep(0.1)
+            is_ready = False
+        return log.read_text() if is_ready and "Stop with" in log.read_text() else None
+
+    return eventually(said, f"an answer of {url}", 300)
 
 
 def stop_databases(home: Path) -> None:
@@ -148,9 +147,7 @@ def stop_databases(home: Path) -> None:
             os.kill(pid, signal.SIGINT)
         except ProcessLookupError:
             continue
-        deadline = time.monotonic() + 30
-        while file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        eventually(lambda file=file: not file.exists(), "the end of a database that a server left behind")
 
 
 @pytest.mark.parametrize(

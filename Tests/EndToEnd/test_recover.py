@@ -5,10 +5,10 @@ import shutil
 import subprocess
 
 import pytest
+from databases import Database
+from nodes import start_node
 from pinledger import API, EVERYTHING, eventually, free_port, from_now, host_body, pin_hex
 from restored import KEPT, LOST, Restored, codes, is_halted
-from test_batch_macs import Database
-from test_nodes import start_node
 
 NEW = "com.example.memory.new"
 RAISE = 1_000_000

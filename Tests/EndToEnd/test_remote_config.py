@@ -14,11 +14,12 @@ from datetime import datetime, timedelta, timezone
 import firebase_admin
 import google.auth.credentials
 import pytest
-from deployed import HOST, KillSwitch, add_host, ask, check_conditional, declare, make_app, problem
+from deployed import HOST, KillSwitch, add_host, ask, check_conditional, declare, make_app
 from firebase_admin import credentials, remote_config
+from names import unique
 from pinledger import pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 PARAMETER = "ssl_pinning_config"
 OTHER = "cdn.example.com"
 
@@ -150,7 +151,7 @@ def test_the_tests_own_decoders_are_strict():
 
 @pytest.fixture
 def app(api, identities) -> str:
-    app = make_app(api, f"com.example.remote.{next(NUMBERS)}", *identities[:3])
+    app = make_app(api, unique("com.example.remote."), *identities[:3])
     declare(api, app, "remote_config")
     return app
 
@@ -326,7 +327,7 @@ def test_firebase_draws_the_same_devices_as_the_documented_formula(api, app, fir
     assert not has_candidate(wider.value(), HOST)
 
 
-VERSIONS = ["0.9", "1.9.9", "2", "2.0", "2.0.0", "2.0.1", "2.5", "2.5.0", "2.5.1", "3.0.0", "3.0.0.1", "3.1", "10.0"]
+VERSIONS = ["0.9", "1.9.9", "2", "2.0", "2.0.0", "2.0.1", "2.5", "2.5.0", "2.5.1", "3.0.0", "3.0.0.1", "3.1", "10.0"]  # address: a version of four numbers
 
 
 @pytest.mark.parametrize(
@@ -418,16 +419,16 @@ def test_the_client_template_is_one_that_the_service_takes(api, app):
 
 @pytest.mark.parametrize("name", ["", "template", "server-template"])
 def test_an_app_without_such_clients_has_no_remote_configuration(api, name):
-    app = f"com.example.remote.none.{next(NUMBERS)}"
-    problem(ask(api, path(app, name)), 404, "app_unknown")
+    app = unique("com.example.remote.none.")
+    expect_problem(ask(api, path(app, name)), 404, "app_unknown")
     api.make_app(app, HOST)
-    problem(ask(api, path(app, name)), 404, "client_unknown")
+    expect_problem(ask(api, path(app, name)), 404, "client_unknown")
 
 
 def test_a_rendered_template_can_be_imported_again(api, app, identities):
     """The way back to what an app is served."""
     body = fetch(api, app).body
-    other = f"com.example.remote.back.{next(NUMBERS)}"
+    other = unique("com.example.remote.back.")
     answer = api.post(f"/v1/import/remote-config?app={other}", body)
     assert answer.status == 201, str(answer)
     (host,) = api.payload(other)["hosts"]

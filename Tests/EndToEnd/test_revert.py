@@ -4,6 +4,7 @@ import base64
 
 import pytest
 from pinledger import from_now, host_body, pin_of
+from problems import expect_problem
 
 APP, OTHER, HOST = "com.example.revert", "com.example.revert.other", "api.example.com"
 
@@ -34,7 +35,7 @@ def settings(value):
 def refused(api, app: str, position: int, status: int, kind: str, **members) -> dict:
     before = api.get(app)["ETag"]
     answer = api.request("POST", f"{app}/revert", {"position": position, **members})
-    assert (answer.status, answer.json["type"]) == (status, f"/problems/{kind}"), answer.json
+    expect_problem(answer, status, kind)
     assert api.get(app)["ETag"] == before
     return answer.json
 

@@ -1,18 +1,20 @@
-"""Rollouts that go on by a plan: short holds, a killed server, two nodes, and what stands in the way."""
+"""Rollouts that go on by a plan: holds of an hour, a killed server, two nodes, and what stands in the way."""
 
 import re
-import time
 
 import pytest
-from pinledger import API, Server, from_now, host_body, pin_hex, pin_of, unhurried
-from test_nodes import start_node
+from names import unique
+from nodes import start_node
+from pinledger import API, Server, eventually, host_body, pin_hex, pin_of
+from problems import expect_problem
 
 HOST = "api.example.com"
+HOUR = 3600
 
 
 @pytest.fixture(scope="module")
 def node():
-    server = Server()
+    server = Server(has_clock=True)
     try:
         yield server.start()
     finally:
@@ -43,20 +45,35 @@ class Rollout:
     def share(self) -> int:
         return self.api.must("GET", self.host).json["rollout"]["basis_points"]
 
-    def until(self, is_so, seconds: float = 180) -> dict:
-        deadline = time.monotonic() + seconds
-        while True:
+    def until(self, is_so) -> dict:
+        """The plan, once it is so or at its end."""
+
+        def look() -> dict | None:
             plan = self.get()
-            if is_so(plan):
-                return plan
-            assert time.monotonic() < deadline, plan
-            time.sleep(0.1)
+            return plan if is_so(plan) or plan["phase"] in ("done", "rolled_back") else None
+
+        plan = eventually(look, "what the plan was to become")
+        assert is_so(plan), plan
+        return plan
+
+    def reaches(self, place: int) -> None:
+        self.until(lambda plan: plan["phase"] == "done" or plan["step"] >= place)
 
     def events(self, *types: str) -> list[dict]:
         return [event for event in self.api.history(f"/v1/apps/{self.app}/history") if event["type"] in types]
 
     def shares(self) -> list[int]:
         return [event["data"]["basis_points"] for event in self.events("RolloutStepTaken")]
+
+
+def hold_is_over(node: Server) -> None:
+    """Lets two hours pass, and the server look at every plan: what has not gone on then waits for something else."""
+    other = Rollout(node.api, unique("goes-on-"))
+    other.plan(step(100, for_seconds=HOUR), step(200, for_seconds=HOUR), step(300))
+    for place in (2, 3):
+        node.forward(hours=1)
+        # The server looks at the plans in rounds. The second step of this one comes in a later round than the first.
+        other.reaches(place)
 
 
 @pytest.fixture
@@ -68,12 +85,18 @@ def step(points: int, **hold) -> dict:
     return {"basis_points": points, **hold}
 
 
-def test_a_plan_goes_to_its_end_and_promotes(rollout):
+def test_a_plan_goes_to_its_end_and_promotes(node, rollout):
     change = rollout.plan(
-        step(100, for_seconds=1), step(2500, for_seconds=1), step(10_000, for_seconds=1), bake_seconds=1, at_end="promote"
+        step(100, for_seconds=HOUR), step(2500, for_seconds=HOUR), step(10_000, for_seconds=HOUR), bake_seconds=HOUR, at_end="promote"
     )
     assert [event["type"] for event in change["events"]] == ["RolloutPlanSet", "RolloutStepTaken"]
     assert change["exposures"][0]["effective_basis_points"] == 100
+    for place in (2, 3):
+        node.forward(hours=1)
+        rollout.reaches(place)
+    node.forward(hours=1)
+    rollout.until(lambda plan: plan["phase"] == "baking")
+    node.forward(hours=1)
     rollout.until(lambda plan: plan["phase"] == "done")
     assert rollout.shares() == [100, 2500, 10_000]
     events = rollout.events("RolloutStepTaken", "RolloutBakeStarted", "RolloutPlanFinished", "CandidatePromoted")
@@ -87,7 +110,7 @@ def test_a_plan_goes_to_its_end_and_promotes(rollout):
 
 def test_a_step_waits_for_a_person(node, rollout):
     rollout.plan(step(100, approval=True), step(200))
-    time.sleep(2.5)
+    hold_is_over(node)
     assert rollout.share() == 100
     items = node.api.must("GET", f"/v1/attention?app={rollout.app}").json["items"]
     assert [item["kind"] for item in items if item["kind"].startswith("rollout")] == ["rollout_approval"]
@@ -96,34 +119,39 @@ def test_a_step_waits_for_a_person(node, rollout):
     assert rollout.share() == 200
 
 
-def test_a_plan_can_be_paused_resumed_moved_and_rolled_back(rollout):
-    seconds = unhurried(1)
-    rollout.plan(step(100, for_seconds=seconds), step(200, for_seconds=1), step(300, for_seconds=600), step(400))
+def test_a_plan_can_be_paused_resumed_moved_and_rolled_back(node, rollout):
+    rollout.plan(step(100, for_seconds=HOUR), step(200, for_seconds=HOUR), step(300, for_seconds=HOUR), step(400))
     rollout.do("pause", reason="lunch")
-    time.sleep(seconds + 1.5)
+    hold_is_over(node)
     plan = rollout.get()
     assert (plan["phase"], plan["step"], plan["paused"]["cause"], plan["paused"]["detail"]) == ("running", 1, "requested", "lunch")
     edit = rollout.api.request("PATCH", rollout.host, {"rollout": {"basis_points": 5000}})
-    assert (edit.status, edit.json["type"]) == (409, "/problems/rollout_planned")
+    expect_problem(edit, 409, "rollout_planned")
     assert "pause" in edit.json["detail"] and "clear" in edit.json["detail"]
     rollout.do("resume")
-    rollout.until(lambda plan: plan.get("step") == 3)
+    for place in (2, 3):
+        node.forward(hours=1)
+        rollout.until(lambda plan, place=place: plan["step"] == place)
     rollout.do("jump", step=1)
     assert rollout.share() == 100
     change = rollout.do("roll-back", reason="errors")
     assert change["exposures"][0]["effective_basis_points"] == 0
     assert rollout.get()["phase"] == "rolled_back" and rollout.share() == 0
     refused = rollout.api.post(f"{rollout.host}/candidate/promote", {"reason": "now"})
-    assert (refused.status, refused.json["type"]) == (409, "/problems/rollout_rolled_back")
-    rollout.plan(step(50, for_seconds=600), step(60))
+    expect_problem(refused, 409, "rollout_rolled_back")
+    rollout.plan(step(50, for_seconds=HOUR), step(60))
     assert rollout.share() == 50
     assert rollout.api.request("DELETE", f"{rollout.path}/plan").status == 200
     assert rollout.api.get(f"{rollout.path}/plan").status == 404
     assert rollout.share() == 50
 
 
-def test_a_step_without_enough_reports_never_goes_on(rollout):
-    rollout.plan(step(100, for_seconds=1, installs=5), step(10_000, for_seconds=1), at_end="promote", on_inconclusive="revert")
+def test_a_step_without_enough_reports_never_goes_on(node, rollout):
+    rollout.plan(step(100, for_seconds=HOUR, installs=5), step(10_000, for_seconds=HOUR), at_end="promote", on_inconclusive="revert")
+    # Reports have twice the time of the step.
+    node.forward(hours=2)
+    eventually(lambda: rollout.events("RolloutStepExtended"), "the step's extension")
+    node.forward(hours=2)
     rollout.until(lambda plan: plan["phase"] == "rolled_back")
     assert rollout.shares() == [100]
     types = [event["type"] for event in rollout.events("RolloutStepExtended", "RolloutRolledBack", "CandidatePromoted")]
@@ -132,36 +160,40 @@ def test_a_step_without_enough_reports_never_goes_on(rollout):
 
 
 def test_a_plan_begins_at_its_time_and_not_before(node, rollout):
-    rollout.plan(step(100), starts_at=from_now(seconds=unhurried(4)))
+    rollout.plan(step(100), starts_at=node.clock.from_now(hours=3))
+    hold_is_over(node)
     assert (rollout.get()["phase"], rollout.share()) == ("scheduled", 0)
     entries = node.api.must("GET", f"/v1/apps/{rollout.app}/calendar").json["entries"]
     assert [entry["kind"] for entry in entries if entry["kind"].startswith("rollout")] == ["rollout_starts"]
+    node.forward(hours=1)
     rollout.until(lambda plan: plan["phase"] == "done")
     assert rollout.share() == 100
-    late = rollout.api.request("PUT", f"{rollout.path}/plan", {"steps": [step(200)], "starts_at": from_now(seconds=-5)})
-    assert (late.status, late.json["type"]) == (422, "/problems/invalid_expiry")
+    late = rollout.api.request("PUT", f"{rollout.path}/plan", {"steps": [step(200)], "starts_at": node.clock.from_now(seconds=-5)})
+    expect_problem(late, 422, "invalid_expiry")
 
 
-def test_a_kill_switch_holds_a_plan_and_does_not_end_it(rollout):
-    seconds = unhurried(1)
-    rollout.plan(step(100, for_seconds=seconds), step(200))
-    body = {"reason": "test", "expires_at": from_now(seconds=600)}
+def test_a_kill_switch_holds_a_plan_and_does_not_end_it(node, rollout):
+    rollout.plan(step(100, for_seconds=HOUR), step(200))
+    body = {"reason": "test", "expires_at": node.clock.from_now(hours=12)}
     rollout.api.must("PUT", f"{rollout.host}/kill-switch", body)
-    time.sleep(seconds + 1.5)
+    hold_is_over(node)
     waits = [wait for wait in rollout.get()["waits_for"] if wait["kind"] == "kill_switch"]
     held = rollout.share()
     assert held == 100 and waits[0]["met"] == "no", waits
     rollout.api.must("DELETE", f"{rollout.host}/kill-switch")
+    # The step's hour begins again.
+    node.forward(hours=1)
     rollout.until(lambda plan: plan["phase"] == "done")
 
 
-def test_a_refused_step_pauses_the_plan_and_says_why(rollout):
+def test_a_refused_step_pauses_the_plan_and_says_why(node, rollout):
     api = rollout.api
     api.must("POST", f"{rollout.host}/pins", {"pin": pin_of("third"), "role": "backup"})
-    rollout.plan(step(10_000, for_seconds=unhurried(2)), at_end="promote")
+    rollout.plan(step(10_000, for_seconds=HOUR), at_end="promote")
     # Somebody revokes a pin that the candidate holds too: it can never be promoted.
     pin = pin_hex(host_body(HOST)["baseline"]["pins"][0]["pin"])
     api.must("PATCH", f"{rollout.host}/pins/{pin}", {"state": "revoked", "reason": "stolen", "force": True})
+    node.forward(hours=1)
     plan = rollout.until(lambda plan: "paused" in plan)
     assert plan["paused"]["cause"] == "blocked" and "revoked" in plan["paused"]["detail"], plan
     assert plan["obstacle"]["type"] == "/problems/pin_revoked"
@@ -172,17 +204,27 @@ def test_a_refused_step_pauses_the_plan_and_says_why(rollout):
 
 
 def test_a_plan_goes_on_after_a_power_cut_between_steps():
-    server = Server()
+    server = Server(has_clock=True)
     try:
         server.start()
         rollout = Rollout(server.api, "power-cut")
-        rollout.plan(*(step(100 * number, for_seconds=2) for number in range(1, 6)), step(600))
-        for seen in (2, 4):
-            rollout.until(lambda plan, seen=seen: plan["phase"] == "done" or plan["step"] >= seen)
-            server.kill()
-            server._stop_database()
-            server.start()
-        rollout.until(lambda plan: plan["phase"] == "done", 180)
+        rollout.plan(*(step(100 * number, for_seconds=HOUR) for number in range(1, 6)), step(600))
+        for place in range(2, 7):
+            if place == 4:
+                # After a step; the next one comes due while no server runs.
+                server.kill()
+                server._stop_database()
+                server.clock.move(hours=1)
+                server.start()
+            else:
+                server.forward(hours=1)
+            if place == 2:
+                # While the step is due, or being taken.
+                server.kill()
+                server._stop_database()
+                server.start()
+            rollout.reaches(place)
+        rollout.until(lambda plan: plan["phase"] == "done")
         assert rollout.shares() == [100, 200, 300, 400, 500, 600], "each step once, in order"
     finally:
         server.destroy()
@@ -193,12 +235,16 @@ def test_two_nodes_take_each_step_once(node):
     try:
         rollouts = [Rollout(node.api, f"twice{number}") for number in range(3)]
         for rollout in rollouts:
-            rollout.plan(*(step(100 * number, for_seconds=1) for number in range(1, 5)), step(500))
+            rollout.plan(*(step(100 * number, for_seconds=HOUR) for number in range(1, 5)), step(500))
+        for place in range(2, 6):
+            node.forward(hours=1)
+            for rollout in rollouts:
+                rollout.reaches(place)
         for rollout in rollouts:
-            rollout.until(lambda plan: plan["phase"] == "done", 180)
+            rollout.until(lambda plan: plan["phase"] == "done")
             assert rollout.shares() == [100, 200, 300, 400, 500]
             assert rollout.events("RolloutPaused") == []
-            assert api.get(f"{rollout.path}/plan").json["phase"] == "done"
+            eventually(lambda rollout=rollout: api.get(f"{rollout.path}/plan").json["phase"] == "done", "the end on the other node")
     finally:
         second.stop()
 
@@ -239,6 +285,6 @@ def test_both_arms_of_a_rollout_need_the_served_key(own_server):
     pins = [{"pin": pin_of("b"), "role": "primary"}, {"pin": pin_of("b2"), "role": "backup"}]
     body = {"mode": "enforce", "copy_baseline": False, "pins": pins, "rollout": {"basis_points": 5000}}
     answer = api.post(f"/v1/apps/{app}/hosts/{HOST}/candidate", body)
-    assert (answer.status, answer.json["type"]) == (422, "/problems/guard_rail")
+    expect_problem(answer, 422, "guard_rail")
     finding = next(one for one in answer.json["guard_rail_findings"] if one["code"] == "G42")
     assert finding["detail"].startswith("Baseline and candidate of api.example.com share no pin"), finding

@@ -8,10 +8,11 @@ from datetime import datetime, timezone
 
 import pytest
 from ceremony import Ceremony, Thief, run
+from client_apps import World
 from edges import Edge, Liar, answer, key_file, rename
-from pinledger import BINARY, Server, eventually, unhurried
+from pinledger import BINARY, Server, eventually
+from problems import expect_problem
 from securesystemslib.signer import CryptoSigner, SSlibKey
-from test_client_library import World
 from tls_server import openssl
 from tuf.api.exceptions import UnsignedMetadataError
 from tuf.api.metadata import Metadata, Root
@@ -20,22 +21,22 @@ HOST = "api.example.com"
 
 
 @pytest.fixture
-def server():
-    made = Server().start()
+def rooted_server():
+    made = Server(has_clock=True).start()
     yield made
     made.destroy()
 
 
 @pytest.fixture
-def ceremony(server, tmp_path):
-    return Ceremony(tmp_path, server)
+def ceremony(rooted_server, tmp_path):
+    return Ceremony(tmp_path, rooted_server)
 
 
 @pytest.fixture
-def world(server, tmp_path):
+def world(rooted_server, tmp_path):
     home = tmp_path / "app"
     home.mkdir()
-    made = World(server, home, "com.example.rooted")
+    made = World(rooted_server, home, "com.example.rooted")
     yield made
     made.server.close()
 
@@ -116,7 +117,8 @@ def test_a_root_that_too_few_have_signed_is_taken_by_nobody(ceremony, world, tmp
     first = ceremony.publish()
     forged = ceremony.draft(signers=("ada", "eve"))
     answer_ = ceremony.server.api.request("POST", "/v1/roots", {"root": json.loads(forged.read_bytes()), "force": True, "reason": "x"})
-    assert (answer_.status, answer_.json["type"]) == (422, "/problems/root_unsigned") and "1 of 2" in answer_.json["detail"]
+    expect_problem(answer_, 422, "root_unsigned")
+    assert "1 of 2" in answer_.json["detail"]
     thief, liar = Thief(), Liar()
     try:
         # A service in the thief's hands has the forged root, and a document of a key that is in it.
@@ -127,7 +129,7 @@ def test_a_root_that_too_few_have_signed_is_taken_by_nobody(ceremony, world, tmp
         assert "no trust anchor" in world.fetch(service=f"http://127.0.0.1:{liar.port}", store=False, status=10)
         edge = Edge(tmp_path, liar.port, "x" * 40, first, "--upstream-interval", "1").start()
         try:
-            eventually(lambda: "code=root_refused" in edge.tail(), "the refusal")
+            eventually(lambda: "code=root_refused" in edge.log.read_text(), "the refusal")
             assert edge.api.get("/client/v1/roots/1").body == first.read_bytes()
             assert edge.api.get("/client/v1/roots/2").status == 404
         finally:
@@ -270,7 +272,7 @@ def test_an_edge_recovers_from_an_upstream_that_gave_it_false_roots(ceremony, tm
         ]
         try:
             rooted, plain = edges
-            eventually(lambda: "code=root_refused" in rooted.tail(), "the refusal")
+            eventually(lambda: "code=root_refused" in rooted.log.read_text(), "the refusal")
             eventually(lambda: plain.api.get("/client/v1/roots/1").status == 200, "the false root")
             liar.answers["/client/v1/roots/1"] = answer(200, shipped.read_bytes())
             liar.answers["/client/v1/roots/2"] = answer(200, second.read_bytes())
@@ -301,11 +303,10 @@ def test_an_export_for_web_servers_has_the_roots(ceremony, tmp_path):
 
 
 def test_a_root_that_has_ended_lets_no_document_in_until_the_next_one(ceremony, world):
-    world.keys = ceremony.publish(expires=f"{unhurried(4)}s")
+    world.keys = ceremony.publish(expires="1h")
     world.fetch()
     held = (world.home / "store").read_bytes()
-    end = datetime.fromisoformat(json.loads(world.keys.read_bytes())["signed"]["expires"])
-    eventually(lambda: datetime.now(timezone.utc) > end, "the root's end")
+    ceremony.server.forward(hours=1)
     rename(ceremony.server.api, world.app)
     eventually(lambda: ceremony.server.api.document(world.app).body != held, "the next document")
     assert "the root of trust has ended" in world.fetch()

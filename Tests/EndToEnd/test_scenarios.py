@@ -5,14 +5,13 @@ The table under "What imported configurations do" in the handbook (rollouts) say
 
 import base64
 import hashlib
-import itertools
 import json
 
 import pytest
+from names import unique
 from pinledger import Server, from_now, pin_of
 from tls_server import Key, TLSServer
 
-NUMBERS = itertools.count()
 HOST = "apigee.kreditplus.com"
 PINS = {role: pin_of(f"scenario {role}") for role in ("primary", "backup", "emergency")}
 DEVICES = 400
@@ -37,7 +36,7 @@ def scenario(number: int, pins: dict | None = None) -> dict:
 
 
 def imported(api, configuration: dict) -> str:
-    app = f"com.example.scenario.{next(NUMBERS)}"
+    app = unique("com.example.scenario.")
     api.must("POST", f"/v1/import/remote-config?app={app}", configuration)
     return app
 

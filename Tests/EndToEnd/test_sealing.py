@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 from deployed import declare
+from nodes import start_node
 from pinledger import BINARY, eventually, host_body
-from test_nodes import start_node
 
 APP = "com.example.sealing"
 #: Tables with sealed secrets.

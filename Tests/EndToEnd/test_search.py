@@ -4,6 +4,7 @@ import urllib.parse
 
 import pytest
 from pinledger import from_now, host_body, pin_of
+from problems import expect_problem
 
 APP, HOST = "com.example.searched", "api.searched.example"
 
@@ -58,5 +59,5 @@ def test_the_command_line_searches(server, history):
 def test_a_search_for_nothing_or_for_too_much_is_refused(api):
     for text in ("", "x" * 257):
         answer = api.get(f"/v1/history?search={text}")
-        assert (answer.status, answer.json["type"]) == (400, "/problems/malformed_request")
+        expect_problem(answer, 400, "malformed_request")
         assert "search" in answer.json["detail"]

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from pinledger import API, host_body
-from test_changes import Person, proposed
+from people import Person, propose
+from problems import expect_problem
 
 SHOP = "com.example.signed.shop"
 NAMESPACE = "pinledger-approval"
@@ -58,7 +58,7 @@ def keys(admin, people, tmp_path_factory) -> dict[str, Key]:
 
 @pytest.fixture
 def change(people) -> dict:
-    return people["ada"].api.must("GET", f"/v1/changes/{proposed(people['ada'].api, path=f'/v1/apps/{SHOP}')['change_id']}").json
+    return people["ada"].api.must("GET", f"/v1/changes/{propose(people['ada'].api, f'/v1/apps/{SHOP}')['change_id']}").json
 
 
 def statement(change: dict, person: Person) -> bytes:
@@ -101,10 +101,10 @@ def test_a_signature_of_ssh_keygen_approves_and_is_verified_by_ssh_keygen(people
 def test_a_stolen_token_does_not_approve_without_the_key(admin, people, keys, change):
     bob = people["bob"]
     answer = approve(bob, change)
-    assert (answer.status, answer.json["type"]) == (403, "/problems/approval_unsigned")
+    expect_problem(answer, 403, "approval_unsigned")
     # Nor does it get a key of its own in.
     answer = bob.api.post(f"/v1/access/principals/{bob.id}/approval-keys", {"public_key": keys["stranger"].line})
-    assert (answer.status, answer.json["type"]) == (403, "/problems/permission_denied")
+    expect_problem(answer, 403, "permission_denied")
     for signature in (
         keys["stranger"].sign(statement(change, bob)),
         keys["bob"].sign(statement(change, bob), "file"),
@@ -114,10 +114,10 @@ def test_a_stolen_token_does_not_approve_without_the_key(admin, people, keys, ch
         keys["bob"].sign(statement(change | {"change_id": "chg_0000000000000000"}, bob)),
     ):
         answer = approve(bob, change, signature)
-        assert (answer.status, answer.json["type"]) == (422, "/problems/approval_signature_invalid"), str(answer)
+        expect_problem(answer, 422, "approval_signature_invalid")
     # Another person's signature is of no use to Eve, who has no key and approves without one.
     answer = approve(people["eve"], change, keys["bob"].sign(statement(change, bob)))
-    assert (answer.status, answer.json["type"]) == (422, "/problems/approval_signature_invalid")
+    expect_problem(answer, 422, "approval_signature_invalid")
     assert admin.get(f"/v1/changes/{change['change_id']}").json["approvals"] == []
 
 
@@ -125,7 +125,7 @@ def test_a_stolen_token_does_not_approve_without_the_key(admin, people, keys, ch
 def test_a_text_that_is_no_signature_is_refused(people, change, signature):
     answer = people["bob"].api.post(
         f"/v1/changes/{change['change_id']}/approve", {"content_sha256": change["content_sha256"], "signature": signature})  # fmt: skip
-    assert (answer.status, answer.json["type"]) == (422, "/problems/invalid_value"), str(answer)
+    expect_problem(answer, 422, "invalid_value")
     assert answer.json["errors"][0]["pointer"] == "/signature"
 
 
@@ -139,21 +139,21 @@ def test_a_removed_key_counts_no_more(admin, people, keys, change):
     ]  # fmt: skip
     assert admin.request("DELETE", f"{path}/{kid}").status == 200
     answer = people["ada"].api.post(f"/v1/changes/{change['change_id']}/apply", {})
-    assert (answer.status, answer.json["type"]) == (409, "/problems/approvals_missing")
+    expect_problem(answer, 409, "approvals_missing")
     assert approve(bob, change, keys["spare"].sign(statement(change, bob))).status == 200
     assert people["ada"].api.post(f"/v1/changes/{change['change_id']}/apply", {}).status == 200
 
 
 def test_a_key_belongs_to_one_person(admin, people, keys):
     taken = admin.post(f"/v1/access/principals/{people['eve'].id}/approval-keys", {"public_key": keys["bob"].line})
-    assert (taken.status, taken.json["type"]) == (409, "/problems/approval_key_taken")
+    expect_problem(taken, 409, "approval_key_taken")
     again = admin.post(f"/v1/access/principals/{people['bob'].id}/approval-keys", {"public_key": keys["bob"].line})
     assert again.status == 200 and again.json["events"] == []
     ecdsa = Key(keys["home"], "ecdsa", kind="ecdsa")
     answer = admin.post(f"/v1/access/principals/{people['eve'].id}/approval-keys", {"public_key": ecdsa.line})
     assert (answer.status, answer.json["errors"][0]["pointer"]) == (422, "/public_key")
     gone = admin.request("DELETE", f"/v1/access/principals/{people['bob'].id}/approval-keys/none")
-    assert (gone.status, gone.json["type"]) == (404, "/problems/approval_key_unknown")
+    expect_problem(gone, 404, "approval_key_unknown")
 
 
 def test_the_command_signs_with_a_file(admin, people, keys, change):
@@ -211,7 +211,7 @@ def test_a_rule_for_signed_approvals_binds_those_without_a_key(admin, people, ke
     assert [one["principal_id"] for one in people_with_keys] == [people["bob"].id]
     admin.must("PUT", "/v1/access/approval-rules/signed", rule)
     assert "1, signed" in admin.server.cli("access", "rule", "list").stdout
-    change = people["ada"].api.get(f"/v1/changes/{proposed(people['ada'].api, path=f'/v1/apps/{SHOP}')['change_id']}").json
+    change = people["ada"].api.get(f"/v1/changes/{propose(people['ada'].api, f'/v1/apps/{SHOP}')['change_id']}").json
     # Eve's counts for the other rule, and Bob's for both.
     assert approve(people["eve"], change).status == 200
     answer = people["ada"].api.post(f"/v1/changes/{change['change_id']}/apply", {})

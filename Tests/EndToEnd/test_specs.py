@@ -1,14 +1,12 @@
 """Declared state over the API: specs make apps what they say, once, by those who may, and leave alone what others are working on."""
 
-import json
-from pathlib import Path
-
 import pytest
 import specs_schema
 from jsonschema import Draft202012Validator
+from people import Person
 from pinledger import API, Server, from_now, host_body, in_threads, pin_hex, pin_of
+from problems import expect_problem
 from specs import RandomSpecs, content
-from test_changes import Person
 
 HOST, OTHER = "api.example.com", "pay.example.com"
 
@@ -240,11 +238,6 @@ def test_500_random_states_survive_the_round_trip_to_an_empty_server(own_server)
         target.destroy()
 
 
-def test_the_schema_in_the_repository_is_that_of_the_contract():
-    kept = Path(__file__).parents[2] / "openapi/specs.schema.json"
-    assert json.loads(kept.read_text()) == specs_schema.schema(), "run `python3 Tests/EndToEnd/specs_schema.py`"
-
-
 GOALS = {"minimum_wait_seconds": 1, "sufficient_wait_seconds": 1, "settling_seconds": 1}
 
 # A file of a time before is at odds with what happened since.
@@ -332,7 +325,7 @@ def test_a_proposed_rollout_does_not_start_again_what_was_rolled_back_since(api,
     change = apply(api, app, more, "change=new", status=202)["change_id"]
     api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/rollout/roll-back", {"reason": "failures"})
     refused = api.request("POST", f"/v1/changes/{change}/apply", {})
-    assert (refused.status, refused.json["type"]) == (409, "/problems/change_conflict")
+    expect_problem(refused, 409, "change_conflict")
     assert api.payload(app)["hosts"][0]["rollout"]["basis_points"] == 0
 
 

@@ -1,7 +1,6 @@
 """The clients of the Go server `ssl-pinning`: RSA over canonical JSON, which another implementation makes once more."""
 
 import base64
-import itertools
 import json
 from datetime import datetime, timedelta, timezone
 
@@ -10,10 +9,11 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA512
-from deployed import HOST, KillSwitch, add_host, ask, check_conditional, declare, make_app, pkcs8, problem, public_key
+from deployed import HOST, KillSwitch, add_host, ask, check_conditional, declare, make_app, pkcs8, public_key
+from names import unique
 from pinledger import pin_of
+from problems import expect_problem
 
-NUMBERS = itertools.count()
 KEY = rsa.generate_private_key(65537, 2048)
 WILD = "*.cdn.example.com"
 
@@ -47,7 +47,7 @@ def fetch(api, app: str, file: str = "pins.json") -> list[dict]:
 
 @pytest.fixture(scope="module")
 def app(server, identities) -> str:
-    app = make_app(server.api, f"com.example.sslpinning.{next(NUMBERS)}", *identities[:2])
+    app = make_app(server.api, unique("com.example.sslpinning."), *identities[:2])
     add_host(server.api, app, WILD, {"pin": pin_of("cdn 1")}, {"pin": pin_of("cdn 2")})
     declare(server.api, app, "ssl_pinning", key=pkcs8(KEY))
     return app
@@ -92,12 +92,12 @@ def test_a_kill_switch_takes_no_keys_away(api, app):
 
 
 def test_an_app_without_a_key_has_no_file(api, identities):
-    app = f"com.example.sslpinning.{next(NUMBERS)}"
-    problem(ask(api, path(app)), 404, "app_unknown")
+    app = unique("com.example.sslpinning.")
+    expect_problem(ask(api, path(app)), 404, "app_unknown")
     make_app(api, app, *identities[:2])
-    problem(ask(api, path(app)), 404, "client_unknown")
+    expect_problem(ask(api, path(app)), 404, "client_unknown")
     declare(api, app, "ssl_pinning")
-    problem(ask(api, path(app)), 409, "client_key_missing")
+    expect_problem(ask(api, path(app)), 409, "client_key_missing")
     made = api.must("POST", f"/v1/apps/{app}/clients/ssl_pinning/key", {}).json["key"]
     told = ask(api, path(app)).json
     public_key(made["public_key"]).verify(

@@ -4,30 +4,66 @@ import contextlib
 import json
 import re
 import signal
-import time
+import subprocess
 
 import pytest
+from documents import verify
 from pinledger import API, Process, eventually, free_port, from_now, host_body
 from restored import KEPT, LOST, Restored, codes, is_halted
-from test_journey import verify
-from test_push import Stream
+from streams import DocumentStream
 
 APPS = ["com.example.starting.plain", "com.example.starting.changed", "com.example.starting.forged"]
 PLAIN, CHANGED, FORGED = APPS
-#: So many events, each of which takes the database so many seconds to read.
-EVENTS, SECONDS = 600, 0.02
+#: So many events the ledger has.
+EVENTS = 600
+#: The lock of the database that reads of the ledger need.
+LOCK = 4_508_771
 
 
-@contextlib.contextmanager
-def slow(server, database: str = "pinledger"):
-    """Every event takes the nodes' database long to read: as if there were very many, on a bad disk."""
-    server.sql("ALTER TABLE pinledger.event ENABLE ROW LEVEL SECURITY", database=database)
-    server.sql(f"CREATE POLICY slow ON pinledger.event FOR SELECT USING (pg_sleep({SECONDS}) IS NOT NULL)", database=database)
-    try:
-        yield
-    finally:
-        server.sql("DROP POLICY slow ON pinledger.event", database=database)
-        server.sql("ALTER TABLE pinledger.event DISABLE ROW LEVEL SECURITY", database=database)
+class Slow:
+    """A database in which a read of one event, in the middle of the ledger, waits until it may go on: as if there were very
+    many events, on a bad disk."""
+
+    def __init__(self, server, database: str):
+        self.server, self.database = server, database
+
+    def __enter__(self) -> "Slow":
+        self.psql = subprocess.Popen([*self.server._psql, "-d", self.database], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.psql.stdin.write(f"SELECT 'held' FROM pg_advisory_lock({LOCK});\n")
+        self.psql.stdin.flush()
+        assert self.psql.stdout.readline() == "held\n"
+        self.sql("ALTER TABLE pinledger.event ENABLE ROW LEVEL SECURITY")
+        # A session of a node may wait for no lock for long: it sleeps, and looks again.
+        self.sql(f"""
+            CREATE OR REPLACE FUNCTION public.may_go_on() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+                WHILE NOT pg_try_advisory_xact_lock_shared({LOCK}) LOOP PERFORM pg_sleep(0.05); END LOOP;
+                RETURN true;
+            END $$""")
+        waits = f"CASE WHEN position = {EVENTS // 2} THEN public.may_go_on() ELSE true END"
+        self.sql(f"CREATE POLICY slow ON pinledger.event FOR SELECT USING ({waits})")
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.go_on()
+        self.sql("DROP POLICY slow ON pinledger.event")
+        self.sql("ALTER TABLE pinledger.event DISABLE ROW LEVEL SECURITY")
+
+    def sql(self, text: str) -> str:
+        return self.server.sql(text, database=self.database)
+
+    def wait_for_reader(self) -> None:
+        """Waits until a read of the ledger waits."""
+        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        eventually(lambda: self.sql(waiting) != "0", "a read of the ledger")
+
+    def go_on(self) -> None:
+        """Lets the reads go on: at the end of its input psql ends, and gives the lock back."""
+        if self.psql.poll() is None:
+            self.psql.communicate()
+
+
+def slow(server, database: str = "pinledger") -> Slow:
+    return Slow(server, database)
 
 
 @contextlib.contextmanager
@@ -41,7 +77,7 @@ def paused(process):
 
 
 @pytest.fixture(scope="module")
-def server(own_server):
+def filled_server(own_server):
     for app in APPS:
         own_server.api.make_app(app, "api.example.com")
     for number in range(EVENTS - own_server.api.position()):
@@ -95,11 +131,11 @@ def is_starting(answer) -> bool:
     return (answer.status, answer.json.get("type")) == (503, "/problems/starting")
 
 
-def test_a_node_serves_the_documents_that_it_remembers_while_it_reads(server):
-    remembering(server, "first")
-    bodies = {app: server.api.document(app).body for app in APPS}
-    with slow(server):
-        node = Node(server, "first")
+def test_a_node_serves_the_documents_that_it_remembers_while_it_reads(filled_server):
+    remembering(filled_server, "first")
+    bodies = {app: filled_server.api.document(app).body for app in APPS}
+    with slow(filled_server) as reads:
+        node = Node(filled_server, "first")
         try:
             node.process.wait_until(node.is_there)
             ready = node.api.get("/readyz")
@@ -124,6 +160,7 @@ def test_a_node_serves_the_documents_that_it_remembers_while_it_reads(server):
             for path in ("/openapi.yaml", "/problems", "/handbook", "/handbook/deployment"):
                 assert node.api.request("GET", path, token=None).status == 200, path
             assert not node.is_ready(), "all this happened while it read"
+            reads.go_on()
             node.process.wait_until(node.is_ready)
             assert node.codes().index("reading_ledger") < node.codes().index("ledger_read")
             assert node.api.get("/v1/apps").status == 200
@@ -134,51 +171,51 @@ def test_a_node_serves_the_documents_that_it_remembers_while_it_reads(server):
             node.stop()
 
 
-def test_operators_see_how_far_a_starting_node_has_read(server):
-    remembering(server, "seen")
+def test_operators_see_how_far_a_starting_node_has_read(filled_server):
+    remembering(filled_server, "seen")
     admin = free_port()
-    with slow(server):
-        node = Node(server, "seen", "--admin-listen", f"127.0.0.1:{admin}")
+    with slow(filled_server):
+        node = Node(filled_server, "seen", "--admin-listen", f"127.0.0.1:{admin}")
         try:
             node.process.wait_until(node.is_there)
             ready = API(admin, None).get("/readyz").json
             assert ready["status"] == "starting" and ready["documents"] >= len(APPS)
             assert re.fullmatch(r"this node starts; it has \d+ of \d+ events of the ledger, and reads on", ready["fault"])
-            others = server.api.get("/v1/nodes").json["nodes"]
+            others = filled_server.api.get("/v1/nodes").json["nodes"]
             assert "starting" in [other["state"] for other in others], others
         finally:
             node.stop()
 
 
-def test_a_document_published_meanwhile_reaches_the_clients_of_a_starting_node(server):
-    remembering(server, "fresh")
-    with slow(server):
-        node = Node(server, "fresh")
+def test_a_document_published_meanwhile_reaches_the_clients_of_a_starting_node(filled_server):
+    remembering(filled_server, "fresh")
+    with slow(filled_server):
+        node = Node(filled_server, "fresh")
         try:
             node.process.wait_until(node.is_there)
             before = node.api.payload(CHANGED)["version"]
-            with Stream(node.process.port, CHANGED) as stream:
+            with DocumentStream(node.process.port, CHANGED) as stream:
                 assert stream.take()["data"] == node.api.document(CHANGED).body.decode()
-                server.api.must(
+                filled_server.api.must(
                     "PUT", f"/v1/apps/{CHANGED}/kill-switch", {"reason": "leaked key", "expires_at": from_now(days=1)})
                 eventually(lambda: node.api.payload(CHANGED)["version"] > before, "the kill switch reaches the node")
                 assert stream.take()["data"] == node.api.document(CHANGED).body.decode()
             assert not node.is_ready(), "while it still reads"
-            keys = server.api.request("GET", "/client/v1/jwks.json", token=None).json
+            keys = filled_server.api.request("GET", "/client/v1/jwks.json", token=None).json
             assert verify(node.api.document(CHANGED).body.decode(), keys, CHANGED)["version"] > before
         finally:
             node.stop()
 
 
-def test_a_starting_node_serves_no_document_that_no_key_has_signed(server):
-    remembering(server, "wary")
-    body = server.api.document(FORGED).body
-    with slow(server), paused(server.process):
+def test_a_starting_node_serves_no_document_that_no_key_has_signed(filled_server):
+    remembering(filled_server, "wary")
+    body = filled_server.api.document(FORGED).body
+    with slow(filled_server), paused(filled_server.process):
         # A later version with the signature of the earlier one, as who can write to the database could store it.
-        server.sql(f"""
+        filled_server.sql(f"""
             UPDATE pinledger.document SET version = version + 1, body = convert_to(
                 replace(convert_from(body, 'UTF8'), '.', '.eyJ'), 'UTF8') WHERE app = '{FORGED}'""")
-        node = Node(server, "wary")
+        node = Node(filled_server, "wary")
         try:
             node.process.wait_until(node.is_there)
             assert node.api.document(PLAIN).status == 200
@@ -188,50 +225,51 @@ def test_a_starting_node_serves_no_document_that_no_key_has_signed(server):
             node.stop()
 
 
-def test_a_node_that_remembers_nothing_serves_nothing_before_it_has_read(server):
-    with slow(server):
-        node = Node(server, "blank", remembers=False)
+def test_a_node_that_remembers_nothing_serves_nothing_before_it_has_read(filled_server):
+    with slow(filled_server) as reads:
+        node = Node(filled_server, "blank", remembers=False)
         try:
-            deadline = time.monotonic() + 4
-            while time.monotonic() < deadline:
-                assert not node.is_there()
-                time.sleep(0.1)
+            reads.wait_for_reader()
+            assert not node.is_there()
+            reads.go_on()
             node.process.wait_until(node.is_ready)
             assert "reading_ledger" not in node.codes()
         finally:
             node.stop()
 
 
-def test_a_starting_node_stops_when_it_is_told_to(server):
-    remembering(server, "stopped")
-    with slow(server):
-        node = Node(server, "stopped")
+def test_a_starting_node_stops_when_it_is_told_to(filled_server):
+    remembering(filled_server, "stopped")
+    with slow(filled_server):
+        node = Node(filled_server, "stopped")
         node.process.wait_until(node.is_there)
-        began = time.monotonic()
+        # The end is not read first: nothing lets the reads go on.
         node.stop()
-        assert time.monotonic() - began < 8, "it does not read to the end first"
         assert "server_stopped" in node.codes() and "ledger_read" not in node.codes()
 
 
-def test_a_starting_node_reads_on_after_its_connections_were_lost(server):
-    remembering(server, "tenacious")
-    with slow(server):
-        node = Node(server, "tenacious")
+def test_a_starting_node_reads_on_after_its_connections_were_lost(filled_server):
+    remembering(filled_server, "tenacious")
+    with slow(filled_server) as reads:
+        node = Node(filled_server, "tenacious")
         try:
             node.process.wait_until(node.is_there)
             for _ in range(6):
-                server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pinledger_dev'")
-                time.sleep(0.4)
+                reads.wait_for_reader()
+                filled_server.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'pinledger_dev'")
                 assert node.api.document(PLAIN).status == 200
+            reads.go_on()
             node.process.wait_until(node.is_ready)
         finally:
             node.stop()
+        # The other node has lost its connections too.
+        eventually(lambda: filled_server.api.request("PATCH", f"/v1/apps/{PLAIN}", {"display_name": "Back"}).status == 200, "a change")
 
 
 def test_a_node_on_an_earlier_state_of_the_database_serves_just_what_it_has_served(own_server):
     restored = Restored(own_server)
     database = restored.restore("earlier")
-    with slow(own_server, "earlier"):
+    with slow(own_server, "earlier") as reads:
         node, api = None, None
         port = free_port()
         node = Process(own_server.home / "earlier.log", restored.arguments(database, port, "--database-timeout", "60"), port)
@@ -242,6 +280,7 @@ def test_a_node_on_an_earlier_state_of_the_database_serves_just_what_it_has_serv
             assert api.document(KEPT).body == restored.kept
             assert api.payload(LOST)["version"] == restored.version
             assert api.get("/readyz").status == 503, "while it reads"
+            reads.go_on()
             node.wait_until(lambda: api.get("/readyz").status == 200)
             is_halted(api, "a backup was restored")
             assert "reading_ledger" in codes(node) and "memory_contradicted" in codes(node)

@@ -2,8 +2,9 @@
 
 import json
 
-from test_database_trouble import await_standby, standby
-from test_nodes import start_node
+from databases import await_standby, standby
+from nodes import start_node
+from problems import expect_problem
 
 APP = "com.example.synchronous"
 
@@ -20,7 +21,7 @@ def test_a_node_that_requires_a_standby_records_nothing_without_one(own_server, 
         try:
             assert api.document(APP).status == 200
             refused = api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
-            assert refused.status == 503 and refused.json["type"] == "/problems/database_unavailable"
+            expect_problem(refused, 503, "database_unavailable")
             assert "no synchronous standby" in refused.json["detail"]
             assert "no synchronous standby" in api.get("/readyz").json["write_failure"]
             assert api.get("/readyz?for=writes").status == 503

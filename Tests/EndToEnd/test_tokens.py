@@ -1,15 +1,14 @@
 """Tokens over time: from where they are used, and how one takes the place of another."""
 
-import time
-
 import pytest
-from pinledger import API, Server, unhurried
+from pinledger import API, Server, eventually
+from problems import expect_problem
 
 
 @pytest.fixture(scope="module")
-def server():
+def proxied_server():
     # Tests are in any network that they say.
-    server = Server(more=["--trusted-proxy", "127.0.0.0/8"])
+    server = Server(more=["--trusted-proxy", "127.0.0.0/8"], has_clock=True)
     try:
         yield server.start()
     finally:
@@ -17,8 +16,8 @@ def server():
 
 
 @pytest.fixture(scope="module")
-def admin(server):
-    return server.api
+def admin(proxied_server):
+    return proxied_server.api
 
 
 def use(api: API, address: str):
@@ -29,12 +28,12 @@ def use(api: API, address: str):
 
 def shown(admin: API, token: str, networks: int) -> dict:
     """A token, once it was used from so many networks."""
-    deadline = time.monotonic() + unhurried(30)
-    while True:
+
+    def look() -> dict | None:
         answer = admin.get(f"/v1/tokens/{token}").json
-        if len(answer["used_from"]) == networks or time.monotonic() > deadline:
-            return answer
-        time.sleep(0.2)
+        return answer if len(answer["used_from"]) == networks else None
+
+    return eventually(look, f"the use of {token} from {networks} networks")
 
 
 def alarms(api: API) -> list[str]:
@@ -67,13 +66,13 @@ def test_a_refused_token_is_not_used(admin):
     assert [one["network"] for one in shown(admin, token, 1)["used_from"]] == ["198.51.100.0/24"]
 
 
-def test_a_token_that_is_used_from_a_new_network_needs_attention(server, admin):
+def test_a_token_that_is_used_from_a_new_network_needs_attention(proxied_server, admin):
     holder, bound = admin.holding("viewer", name="laptop"), admin.holding("editor", name="bound", networks=["192.0.2.0/24", "203.0.113.0/24"])
     tokens = [use(one, "192.0.2.10") for one in (holder, bound)]
     for token in tokens:
         shown(admin, token, 1)
     assert not {*alarms(admin)} & {*tokens}
-    server.sql("UPDATE pinledger.token_use SET first_at = first_at - interval '3 days'")
+    proxied_server.sql("UPDATE pinledger.token_use SET first_at = first_at - interval '3 days'")
     for one in (holder, bound):
         use(one, "203.0.113.9")
     for token in tokens:
@@ -81,17 +80,17 @@ def test_a_token_that_is_used_from_a_new_network_needs_attention(server, admin):
     assert tokens[0] in alarms(admin) and tokens[1] not in alarms(admin)
     # A viewer of tokens is told, and others are not, but for their own.
     assert tokens[0] in alarms(holder) and tokens[0] not in alarms(admin.holding("viewer", name="someone else"))
-    said = server.cli("attention").stdout
+    said = proxied_server.cli("attention").stdout
     assert "203.0.113.0/24" in said and f"pinledger token revoke {tokens[0]}" in said
     assert admin.request("DELETE", f"/v1/tokens/{tokens[0]}").status == 200
     assert tokens[0] not in alarms(admin)
 
 
-def test_a_token_is_rotated_with_an_overlap(server, admin):
+def test_a_token_is_rotated_with_an_overlap(proxied_server, admin):
     made = admin.post(
         "/v1/tokens", {"name": "nightly", "kind": "pipeline", "networks": ["192.0.2.0/24"], "grants": [{"role": "editor", "apps": ["com.example.*"]}]}
     )
-    old, overlap = made.json["token_id"], int(unhurried(5))
+    old, overlap = made.json["token_id"], 3600
     answer = admin.post("/v1/tokens", {"replaces": {"token_id": old, "overlap_seconds": overlap}, "reason": "monthly"})
     assert answer.status == 201, str(answer)
     new = answer.json["token_id"]
@@ -101,23 +100,23 @@ def test_a_token_is_rotated_with_an_overlap(server, admin):
         assert there[member] == gone[member]
     assert gone["replaced_by"] == new and "revoked_at" not in gone
     for text in (made.json["token"], answer.json["token"]):
-        use(API(server.port, text), "192.0.2.1")
-    time.sleep(overlap)
-    assert API(server.port, made.json["token"]).request("GET", "/v1/whoami", None, {"X-Forwarded-For": "192.0.2.1"}).status == 401
-    use(API(server.port, answer.json["token"]), "192.0.2.1")
+        use(API(proxied_server.port, text), "192.0.2.1")
+    proxied_server.forward(seconds=overlap)
+    assert API(proxied_server.port, made.json["token"]).request("GET", "/v1/whoami", None, {"X-Forwarded-For": "192.0.2.1"}).status == 401
+    use(API(proxied_server.port, answer.json["token"]), "192.0.2.1")
     [event] = [one for one in admin.history(type="TokenIssued") if one["data"]["token_id"] == new]
     assert event["data"]["replaces"] == {"token_id": old, "overlap_seconds": overlap} and event["reason"] == "monthly"
 
 
-def test_the_command_rotates_and_shows_a_token(server, admin):
+def test_the_command_rotates_and_shows_a_token(proxied_server, admin):
     made = admin.post("/v1/tokens", {"name": "by command", "grants": [{"role": "viewer", "apps": ["*"]}]}).json["token_id"]
-    text = server.cli("token", "rotate", made, "--overlap", "2d", "--for", "20d").stdout.strip()
-    token = use(API(server.port, text), "192.0.2.1")
-    said = server.cli("token", "show", made).stdout
+    text = proxied_server.cli("token", "rotate", made, "--overlap", "2d", "--for", "20d").stdout.strip()
+    token = use(API(proxied_server.port, text), "192.0.2.1")
+    said = proxied_server.cli("token", "show", made).stdout
     assert token in said and "replaced by" in said
     shown(admin, token, 1)
-    assert "192.0.2.0/24" in server.cli("token", "show", token).stdout
-    left = server.cli_json("token", "show", made)["expires_at"]
+    assert "192.0.2.0/24" in proxied_server.cli("token", "show", token).stdout
+    left = proxied_server.cli_json("token", "show", made)["expires_at"]
     assert left < admin.get(f"/v1/tokens/{token}").json["expires_at"]
 
 
@@ -133,7 +132,7 @@ def test_the_command_rotates_and_shows_a_token(server, admin):
 )
 def test_a_wrong_replacement_is_refused(admin, body, status, problem, pointer):
     answer = admin.post("/v1/tokens", body)
-    assert (answer.status, answer.json["type"]) == (status, f"/problems/{problem}"), str(answer)
+    expect_problem(answer, status, problem)
     assert pointer is None or answer.json["errors"][0]["pointer"] == pointer
 
 
@@ -141,9 +140,9 @@ def test_nobody_rotates_a_token_that_they_could_not_revoke(admin):
     other = admin.post("/v1/tokens", {"name": "another one", "grants": [{"role": "viewer", "apps": ["*"]}]}).json["token_id"]
     manager = admin.holding("admin", "com.example.*", name="manages some apps")
     answer = manager.post("/v1/tokens", {"replaces": {"token_id": other}})
-    assert (answer.status, answer.json["type"]) == (404, "/problems/token_unknown")
+    expect_problem(answer, 404, "token_unknown")
     viewer = admin.holding("viewer", name="rotates itself")
     mine = viewer.get("/v1/whoami").json["token"]["token_id"]
     answer = viewer.post("/v1/tokens", {"replaces": {"token_id": mine}})
-    assert (answer.status, answer.json["type"]) == (403, "/problems/permission_denied")
+    expect_problem(answer, 403, "permission_denied")
     assert viewer.get("/v1/whoami").status == 200

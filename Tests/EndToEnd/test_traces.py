@@ -124,7 +124,8 @@ def traced(collector, tmp_path_factory):
 
 def test_a_change_is_one_trace_with_its_parts(traced, collector):
     trace, span = new_trace()
-    traced.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Traced"}, parent(trace, span) | {"tracestate": "vendor=one"})
+    change = parent(trace, span) | {"tracestate": "vendor=one"}
+    [event] = traced.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Traced"}, change).json["events"]
     spans = eventually(lambda: len(found := collector.of(trace)) >= 3 and found, "the spans")
     root = next(each for each in spans if each.kind == SERVER)
     assert root.name == "PATCH /v1/apps/{app}" and root.parent_span_id.hex() == span and root.trace_state == "vendor=one"
@@ -134,7 +135,7 @@ def test_a_change_is_one_trace_with_its_parts(traced, collector):
     assert said["pinledger.operation"] == "updateApp" and said["pinledger.actor"].startswith("token:")
     append, publish = (next(each for each in spans if each.name == name) for name in ("append", "publish"))
     assert append.parent_span_id == publish.parent_span_id == root.span_id
-    assert facts(append.attributes)["pinledger.position"] == traced.api.position()
+    assert facts(append.attributes)["pinledger.position"] == event["position"] + 1
     assert root.start_time_unix_nano <= append.start_time_unix_nano <= append.end_time_unix_nano <= publish.start_time_unix_nano
     assert publish.end_time_unix_nano <= root.end_time_unix_nano
     assert root.status.code == trace_pb2.Status.STATUS_CODE_UNSET

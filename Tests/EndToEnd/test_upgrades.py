@@ -4,8 +4,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from databases import Database
 from pinledger import API, Process, eventually, free_port, host_body
-from test_batch_macs import Database
+from problems import expect_problem
 
 APP, HOST = "com.example.upgrades", "api.example.com"
 
@@ -42,7 +43,7 @@ def test_the_feature_level_is_raised_no_further_than_the_program_knows(server, a
     before = api.get("/v1/fleet")
     assert before.json["feature_level"] == 1
     refused = api.request("PUT", "/v1/fleet/feature-level", {"level": 2})
-    assert (refused.status, refused.json["type"]) == (409, "/problems/feature_level_unknown")
+    expect_problem(refused, 409, "feature_level_unknown")
     assert refused.json["detail"] == "This program knows feature levels up to 1, and not 2."
     for level in [0, -1, "2", 1.5, 10**18]:
         assert api.request("PUT", "/v1/fleet/feature-level", {"level": level}).status == 422
@@ -90,7 +91,7 @@ def test_an_earlier_program_serves_on_beside_a_later_one_and_records_nothing(dat
         position = database.forge(stream, kind, data, database.key, is_guessed=False)
         eventually(lambda: api.get("/v1/apps").status == 503)
         refused = api.request("POST", f"/v1/apps/{APP}/hosts", host_body("other.example.com"))
-        assert (refused.status, refused.json["type"]) == (503, "/problems/upgrade_needed")
+        expect_problem(refused, 503, "upgrade_needed")
         assert refused.json["detail"] == f"the event at position {position} needs a later program than this node's: {why}."
         # Clients get what they got; strangers are told nothing, and no tool takes it for damage.
         assert api.document(APP).body == served.body

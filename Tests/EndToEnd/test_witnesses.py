@@ -3,12 +3,12 @@
 import base64
 import json
 import subprocess
-import time
 
 import pytest
+from notes import unnote, vkeys
 from pinledger import BINARY, Server, eventually
+from problems import expect_problem
 from restored import KEPT, LOST, Restored, codes, is_halted
-from test_log import unnote, vkeys
 from witness import Witness, sha256
 
 ORIGIN = "pins.example.com/log"
@@ -32,22 +32,22 @@ class Witnessed(Restored):
     def lose(self) -> None:
         super().lose()
         # The checkpoint of this change: the one that the backup does not have.
-        eventually(lambda: self.server.api.get("/log/checkpoint").body and self.cosigned() == self.server.api.position())
+        self.shows_all()
 
     def cosigned(self) -> int:
         answer = self.server.api.get("/log/checkpoint")
-        return int(answer.body.decode().split("\n")[1]) if answer.status == 200 else 0
+        return size(answer.body.decode()) if answer.status == 200 else 0
+
+    def shows_all(self) -> None:
+        """Waits until what is recorded by now is cosigned. The server records events by itself too, at any time: only a
+        checkpoint of just so many events may never be shown."""
+        position = self.server.api.position()
+        eventually(lambda: self.cosigned() >= position, f"a cosigned checkpoint of {position} events")
 
 
-def settle(api) -> None:
-    """Reads what the tests read, until the ledger has recorded who reads it: what repeats within the hour is recorded later."""
-    position, since = api.position(), time.monotonic()
-    while time.monotonic() - since < 7:
-        for path in ("/log/checkpoint", "/v1/log/witnesses", "/log/entries/0/proof", "/v1/history?limit=1", "/v1/log"):
-            api.get(path)
-        time.sleep(0.5)
-        if api.position() != position:
-            position, since = api.position(), time.monotonic()
+def size(note: str) -> int:
+    """Of how many events a checkpoint is."""
+    return int(note.split("\n")[1])
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,6 @@ def witnessed():
     server = Server(more=CALLS)
     try:
         witnessed = Witnessed(server.start())
-        settle(server.api)
         yield witnessed
         for witness in witnessed.witnesses:
             witness.close()
@@ -80,17 +79,19 @@ def test_a_checkpoint_has_the_cosignatures_of_its_witnesses(witnessed):
     api.must("PATCH", f"/v1/apps/{LOST}", {"display_name": "Witnessed"})
     position = api.position()
     note = eventually(
-        lambda: (body := api.get("/log/checkpoint").body.decode()).split("\n")[1] == str(position)
+        lambda: size(body := api.get("/log/checkpoint").body.decode()) >= position
         and len(cosigners(body, witnessed.witnesses)) == 3 and body)
     # Each checkpoint extends the one before.
     assert all(old < size for witness in witnessed.witnesses for old, size in witness.requests)
     listed = api.get("/v1/log/witnesses").json
     assert listed["quorum"] == 2
-    assert [(each["cosigned_size"], "failure" in each) for each in listed["witnesses"]] == [(position, False)] * 3
+    assert all(each["cosigned_size"] >= size(note) and "failure" not in each for each in listed["witnesses"]), listed
+    assert len(listed["witnesses"]) == 3
     # Our program verifies the quorum without a server, from what the operator has handed out.
     proof = witnessed.server.home / "proof"
     proof.write_bytes(api.get(f"/log/entries/{position - 1}/proof").body)
-    assert note in proof.read_text()
+    shown = proof.read_text().partition("\n\n")[2]
+    assert size(shown) >= position and len(cosigners(shown, witnessed.witnesses)) == 3
     trust = [word for witness in witnessed.witnesses for word in ("--witness", witness.vkey)]
     done = witnessed.server.cli(
         "audit", "verify-proof", str(proof), "--key", vkeys(witnessed.server)[0], *trust, "--quorum", "3")
@@ -109,8 +110,7 @@ def test_the_policy_for_verifiers_is_a_tlog_policy(witnessed):
 
 def test_no_newer_checkpoint_is_shown_without_the_quorum(witnessed):
     api = witnessed.server.api
-    eventually(lambda: witnessed.cosigned() == api.position())
-    before = api.get("/log/checkpoint").body
+    witnessed.shows_all()
     first, second, third = witnessed.witnesses
     third.answer = lambda body: (200, b"")
     # A cosignature of another text, under the right name and key.
@@ -119,19 +119,21 @@ def test_no_newer_checkpoint_is_shown_without_the_quorum(witnessed):
     second.answer = lambda body: (200, line.encode())
     api.must("PATCH", f"/v1/apps/{LOST}", {"display_name": "Not witnessed"})
     position = api.position()
+    shown = witnessed.cosigned()
     try:
+        assert shown < position
         eventually(lambda: first.size(ORIGIN) >= position)
         eventually(lambda: all("failure" in each for each in api.get("/v1/log/witnesses").json["witnesses"][1:]))
         failures = [each.get("failure", "") for each in api.get("/v1/log/witnesses").json["witnesses"]]
         assert "does not fit" in failures[1] and "without a cosignature" in failures[2]
-        assert api.get("/log/checkpoint").body == before
+        assert witnessed.cosigned() < position
         refused = api.get(f"/log/entries/{position - 1}/proof")
-        assert (refused.status, refused.json["type"]) == (503, "/problems/not_cosigned"), str(refused)
-        assert api.get(f"/log/entries/{position - 2}/proof").status == 200
-        assert api.get(f"/log/entries/{position}/proof").status == 404
+        expect_problem(refused, 503, "not_cosigned")
+        assert api.get(f"/log/entries/{shown - 1}/proof").status == 200
+        assert api.get(f"/log/entries/{position + 100}/proof").status == 404
         # Without a quorum, the node shows what it has verified itself.
         api.must("PUT", "/v1/log/quorum", {"quorum": 0})
-        eventually(lambda: witnessed.cosigned() == api.position())
+        witnessed.shows_all()
     finally:
         second.answer = third.answer = None
         api.must("PUT", "/v1/log/quorum", {"quorum": 2})
@@ -144,19 +146,20 @@ def test_the_words_of_a_witness_without_the_signature_of_the_log_halt_nobody(wit
     asked = []
     liar.answer = lambda body: (asked.append(body), (409, b"900719925474099\n") if len(asked) < 2 else (422, b"no"))[1]
     # It shows a checkpoint of a longer log, which it has cosigned and the log has not signed.
-    size, root, note = liar.states[ORIGIN]
-    text = f"{ORIGIN}\n{size + 1000}\n{base64.b64encode(sha256(b'another')).decode()}\n"
-    liar.states[ORIGIN] = (size, root, text + "\n" + note.rpartition("\n\n")[2])
+    held, root, note = liar.states[ORIGIN]
+    text = f"{ORIGIN}\n{held + 1000}\n{base64.b64encode(sha256(b'another')).decode()}\n"
+    liar.states[ORIGIN] = (held, root, text + "\n" + note.rpartition("\n\n")[2])
     try:
         for why in ("says that it has cosigned 900719925474099 entries", "answered 422: no"):
             api.must("PATCH", f"/v1/apps/{LOST}", {"display_name": why[:60]})
             eventually(lambda: why in api.get("/v1/log/witnesses").json["witnesses"][0].get("failure", ""))
-            eventually(lambda: witnessed.cosigned() == api.position())
+            witnessed.shows_all()
         assert api.get("/readyz?for=writes").status == 200
     finally:
         liar.answer = None
-        liar.states[ORIGIN] = (size, root, note)
-    eventually(lambda: liar.size(ORIGIN) == api.position())
+        liar.states[ORIGIN] = (held, root, note)
+    position = api.position()
+    eventually(lambda: liar.size(ORIGIN) >= position)
 
 
 def test_two_nodes_ask_the_same_witnesses(witnessed):
@@ -164,7 +167,7 @@ def test_two_nodes_ask_the_same_witnesses(witnessed):
     try:
         for number in range(4):
             api.must("PATCH", f"/v1/apps/{KEPT}", {"display_name": f"Two nodes {number}"})
-            eventually(lambda: witnessed.cosigned() == api.position())
+            witnessed.shows_all()
         shown = api.get("/log/checkpoint").body.decode()
         assert len(cosigners(shown, witnessed.witnesses)) >= 2
         assert "witness_contradicted" not in codes(node)
@@ -175,21 +178,22 @@ def test_two_nodes_ask_the_same_witnesses(witnessed):
 def test_a_stored_checkpoint_that_is_not_cosigned_is_not_shown(witnessed):
     """By somebody with the database's login: the function stores what it is given."""
     api, sql = witnessed.server.api, witnessed.server.sql
-    eventually(lambda: witnessed.cosigned() == api.position())
-    before = api.get("/log/checkpoint").body
-    position = api.position()
-    forged = f"{ORIGIN}\n{position}\n{base64.b64encode(sha256(b'x')).decode()}\n\n" + before.decode().rpartition("\n\n")[2]
-    sql(f"SELECT pinledger.keep_cosigned_checkpoint('{ORIGIN}', {position}, '\\x{forged.encode().hex()}')")
-    assert api.get("/log/checkpoint").body == before
-    sql(f"SELECT pinledger.keep_cosigned_checkpoint('{ORIGIN}', {position + 9}, '\\x00')")
-    assert sql("SELECT size FROM pinledger.cosigned_checkpoint").strip() == str(position)
+    witnessed.shows_all()
+    before = api.get("/log/checkpoint").body.decode()
+    forged = f"{ORIGIN}\n{size(before)}\n{base64.b64encode(sha256(b'x')).decode()}\n\n" + before.rpartition("\n\n")[2]
+    sql(f"SELECT pinledger.keep_cosigned_checkpoint('{ORIGIN}', {size(before)}, '\\x{forged.encode().hex()}')")
+    shown = api.get("/log/checkpoint").body.decode()
+    assert size(shown) >= size(before) and len(cosigners(shown, witnessed.witnesses)) >= 2
+    ahead = api.position() + 1000
+    sql(f"SELECT pinledger.keep_cosigned_checkpoint('{ORIGIN}', {ahead}, '\\x00')")
+    assert size(before) <= int(sql("SELECT size FROM pinledger.cosigned_checkpoint")) < ahead
     eventually(lambda: sql("SELECT note FROM pinledger.cosigned_checkpoint").strip() != f"\\x{forged.encode().hex()}")
 
 
 def test_a_witness_refuses_a_fork_and_the_node_that_has_it_halts(witnessed):
     """Yesterday's backup, on a node that remembers nothing and is told to trust the database: the witnesses remember."""
     assert all(witness.size(ORIGIN) > 0 for witness in witnessed.witnesses)
-    before = [witness.states[ORIGIN] for witness in witnessed.witnesses]
+    before = [witness.size(ORIGIN) for witness in witnessed.witnesses]
     state = str(witnessed.server.home / "forked")
     node, api = witnessed.start("forked", witnessed.restore("forked"), "--trust-database", *CALLS, state=state)
     try:
@@ -197,7 +201,10 @@ def test_a_witness_refuses_a_fork_and_the_node_that_has_it_halts(witnessed):
         is_halted(api, "a backup was restored")
         assert "witness_contradicted" in codes(node)
         assert api.get("/log/checkpoint").status == 503
-        assert [witness.states[ORIGIN] for witness in witnessed.witnesses] == before
+        # The server that has all events goes on: what a witness holds may only have grown.
+        assert all(witness.size(ORIGIN) >= held for witness, held in zip(witnessed.witnesses, before))
+        witnessed.server.api.must("PATCH", f"/v1/apps/{LOST}", {"display_name": "Not forked"})
+        witnessed.shows_all()
     finally:
         node.stop()
 
@@ -261,10 +268,12 @@ def test_a_node_does_not_start_on_the_word_of_too_few_witnesses(witnessed):
 
 
 def test_recover_raises_versions_by_what_the_witnesses_know(witnessed):
+    known = [max(witness.size(ORIGIN) for witness in witnessed.witnesses)]
     shown = witnessed.server.cli(
         "recover", "--database", witnessed.restore("recovered"), "--kek-file", witnessed.key, "--expect-checkpoint",
         "witnesses", *CALLS)  # fmt: skip
-    assert f"{max(witness.size(ORIGIN) for witness in witnessed.witnesses)}" in shown.stdout, shown.stdout
+    known.append(max(witness.size(ORIGIN) for witness in witnessed.witnesses))
+    assert any(str(size) in shown.stdout for size in range(known[0], known[1] + 1)), shown.stdout
 
 
 def test_a_fork_after_a_recovery_is_found_too(witnessed):
@@ -308,12 +317,12 @@ def test_a_fork_after_a_recovery_is_found_too(witnessed):
 
 def test_doctor_says_whether_witnesses_cosign(witnessed):
     api = witnessed.server.api
-    eventually(lambda: witnessed.cosigned() == api.position())
+    witnessed.shows_all()
     doctor = [BINARY, "doctor", "--database", witnessed.server.connection_string, "--kek-file", witnessed.key,
               "--listen", f"127.0.0.1:{witnessed.server.port}", "--output", "json"]  # fmt: skip
 
     def finding() -> dict:
-        done = subprocess.run(doctor, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(doctor, capture_output=True, text=True, timeout=300)
         return {finding["subject"]: finding for finding in json.loads(done.stdout)}["witnesses"]
 
     eventually(lambda: finding()["verdict"] == "ok")
@@ -325,7 +334,7 @@ def test_doctor_says_whether_witnesses_cosign(witnessed):
         assert "1 of 3 cosign" in finding()["detail"] and second.name in finding()["detail"]
     finally:
         second.answer = third.answer = None
-    eventually(lambda: witnessed.cosigned() == api.position())
+    witnessed.shows_all()
 
 
 @pytest.mark.parametrize(
@@ -341,7 +350,7 @@ def test_doctor_says_whether_witnesses_cosign(witnessed):
 )  # fmt: skip
 def test_a_witness_that_cannot_be_added_is_refused(witnessed, change, status, problem):
     refused = witnessed.server.api.post("/v1/log/witnesses", change(witnessed.witnesses[0]))
-    assert (refused.status, refused.json["type"]) == (status, f"/problems/{problem}"), str(refused)
+    expect_problem(refused, status, problem)
 
 
 def test_a_key_of_the_log_is_no_witness(witnessed):
@@ -353,15 +362,15 @@ def test_a_key_of_the_log_is_no_witness(witnessed):
 def test_fewer_witnesses_than_the_quorum_are_refused(witnessed):
     api = witnessed.server.api
     refused = api.request("PUT", "/v1/log/quorum", {"quorum": 4})
-    assert (refused.status, refused.json["type"]) == (409, "/problems/quorum_unreachable")
+    expect_problem(refused, 409, "quorum_unreachable")
     removed = witnessed.witnesses[2]
     witnessed.server.cli("log", "witness", "remove", removed.id.hex(), "--reason", "no longer run")
     assert [each["key_id"] for each in api.get("/v1/log/witnesses").json["witnesses"]] == [
         witness.id.hex() for witness in witnessed.witnesses[:2]
     ]
     refused = api.request("DELETE", f"/v1/log/witnesses/{witnessed.witnesses[0].id.hex()}")
-    assert (refused.status, refused.json["type"]) == (409, "/problems/quorum_unreachable")
+    expect_problem(refused, 409, "quorum_unreachable")
     refused = api.request("DELETE", f"/v1/log/witnesses/{removed.id.hex()}")
-    assert (refused.status, refused.json["type"]) == (404, "/problems/witness_unknown")
+    expect_problem(refused, 404, "witness_unknown")
     listed = witnessed.server.cli("log", "witness", "list").stdout
     assert "Quorum: 2" in listed and witnessed.witnesses[0].name in listed

@@ -1,10 +1,10 @@
 """Conditional writes, repeated writes, and writes that are only rehearsed."""
 
 import json
-import time
 
 import pytest
-from pinledger import EVERYTHING, from_now, host_body, in_threads, pin_hex, pin_of, unhurried
+from pinledger import EVERYTHING, from_now, host_body, in_threads, pin_hex, pin_of
+from problems import expect_problem
 
 APP = "com.example.writes"
 HOST = "api.example.com"
@@ -30,12 +30,12 @@ def test_a_stale_change_is_refused_with_the_current_tag(api, resource):
     first = api.request(method, target, body(f"first for {resource}"), {"If-Match": tag})
     assert first.status == 200, str(first)
     assert first["ETag"] != tag
-    before = api.recorded()
+    mark = api.mark()
     stale = api.request(method, target, body(f"second for {resource}"), {"If-Match": tag})
-    assert (stale.status, stale.json["type"]) == (412, "/problems/stale_version")
+    expect_problem(stale, 412, "stale_version")
     assert stale["ETag"] == first["ETag"] == api.get(resource)["ETag"]
     assert f'"{stale.json["current_version"]}"' == first["ETag"]
-    assert api.recorded() == before
+    assert api.since(mark) == []
     again = api.request(method, target, body(f"second for {resource}"), {"If-Match": stale["ETag"]})
     assert again.status == 200
     assert api.request(method, target, body(f"third for {resource}"), {"If-Match": "*"}).status == 200
@@ -43,12 +43,12 @@ def test_a_stale_change_is_refused_with_the_current_tag(api, resource):
 
 def test_one_of_many_changes_for_one_version_wins(api):
     tag = api.get(f"/v1/apps/{APP}")["ETag"]
-    before = api.recorded()
+    mark = api.mark()
     answers = in_threads(
         16, lambda n: api.request("PATCH", f"/v1/apps/{APP}", {"display_name": f"racer {n}"}, {"If-Match": tag})
     )
     assert sorted(answer.status for answer in answers) == [200] + [412] * 15
-    assert api.recorded() == before + 1
+    assert len(api.since(mark)) == 1
     (winner,) = (answer for answer in answers if answer.status == 200)
     assert api.get(f"/v1/apps/{APP}").json["display_name"] == winner.json["events"][0]["data"]["display_name"]
 
@@ -65,14 +65,14 @@ def test_the_answer_to_a_change_names_its_position_and_shows_its_events(api):
 
 
 def test_fifty_parallel_requests_with_one_key_are_recorded_once(api):
-    before = api.recorded()
+    mark = api.mark()
     answers = in_threads(50, lambda _: add_pin(api, "one key", **{"Idempotency-Key": "fifty"}))
     assert {answer.status for answer in answers} == {201}
     assert len({json.dumps(answer.recorded) for answer in answers}) == 1, "every answer is the first one's"
     assert [answer["Idempotency-Replayed"] for answer in answers].count(None) == 1
     assert all(answer["Idempotency-Replayed"] in (None, "true") for answer in answers)
     assert len({(answer["ETag"], answer["Pinledger-Position"], answer["Location"]) for answer in answers}) == 1
-    assert api.recorded() == before + 2
+    assert len(api.since(mark)) == 2
     later = add_pin(api, "one key", **{"Idempotency-Key": "fifty"})
     # Findings of guard rails are given once, with the first answer.
     replayed = {answer.body for answer in answers if answer["Idempotency-Replayed"]}
@@ -81,14 +81,14 @@ def test_fifty_parallel_requests_with_one_key_are_recorded_once(api):
 
 def test_a_key_stands_for_one_request_alone(api):
     assert add_pin(api, "reuse", **{"Idempotency-Key": "reuse"}).status == 201
-    before = api.recorded()
+    mark = api.mark()
     for answer in (
         add_pin(api, "reuse, but another", **{"Idempotency-Key": "reuse"}),
         api.post(f"/v1/apps/{APP}/hosts", host_body("reuse.example.com"), **{"Idempotency-Key": "reuse"}),
         api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "reuse"}, {"Idempotency-Key": '"reuse"'}),
     ):
-        assert (answer.status, answer.json["type"]) == (422, "/problems/idempotency_key_reused")
-    assert api.recorded() == before
+        expect_problem(answer, 422, "idempotency_key_reused")
+    assert api.since(mark) == []
 
 
 def test_a_key_that_a_refused_request_carried_can_be_used_again(api):
@@ -117,11 +117,11 @@ def test_a_repeated_change_with_a_stale_condition_is_still_answered_by_its_first
 
 def test_a_change_that_changes_nothing_records_nothing(api):
     name = api.get(f"/v1/apps/{APP}").json["display_name"]
-    before = api.recorded()
+    mark = api.mark()
     answer = api.request("PATCH", f"/v1/apps/{APP}", {"display_name": name})
     assert (answer.status, answer.json["events"]) == (200, [])
     assert api.request("PATCH", f"/v1/apps/{APP}", {}).status == 200
-    assert api.recorded() == before
+    assert api.since(mark) == []
 
 
 def test_a_rehearsal_shows_events_and_difference_and_records_nothing(api, unchanged):
@@ -176,7 +176,7 @@ def test_every_kind_of_change_can_be_rehearsed(api, unchanged):
         assert "token" not in answer.json, "a secret of a token that does not exist"
 
 
-def test_a_token_is_shown_once_works_expires_and_is_revoked(api):
+def test_a_token_is_shown_once_works_expires_and_is_revoked(api, timed):
     key = {"Idempotency-Key": "a token"}
     made = api.post("/v1/tokens", {"grants": EVERYTHING, "name": "pipeline", "reason": "for the build"}, **key)
     assert made.status == 201
@@ -189,16 +189,15 @@ def test_a_token_is_shown_once_works_expires_and_is_revoked(api):
 
     api.must("DELETE", f"/v1/tokens/{identifier}?reason=the%20build%20moved")
     refused = api.request("GET", "/v1/whoami", token=token)
-    assert (refused.status, refused.json["type"]) == (401, "/problems/token_invalid")
+    expect_problem(refused, 401, "token_invalid")
     twice = api.request("DELETE", f"/v1/tokens/{identifier}?reason=again")
-    assert (twice.status, twice.json["type"]) == (409, "/problems/token_revoked")
+    expect_problem(twice, 409, "token_revoked")
 
-    seconds = unhurried(2)
-    short = api.post("/v1/tokens", {"grants": EVERYTHING, "name": "short", "expires_at": from_now(seconds=seconds)}).json["token"]
-    assert api.request("GET", "/v1/whoami", token=short).status == 200
-    time.sleep(seconds + 0.1)
-    over = api.request("GET", "/v1/whoami", token=short)
-    assert (over.status, over.json["type"]) == (401, "/problems/token_invalid")
+    short = timed.api.post("/v1/tokens", {"grants": EVERYTHING, "name": "short", "expires_at": timed.clock.from_now(hours=1)}).json["token"]
+    assert timed.api.request("GET", "/v1/whoami", token=short).status == 200
+    timed.forward(hours=1)
+    over = timed.api.request("GET", "/v1/whoami", token=short)
+    expect_problem(over, 401, "token_invalid")
 
 
 def test_pages_of_lists_are_complete_and_without_repetition(api):
@@ -238,4 +237,4 @@ def test_an_import_that_is_sent_again_is_answered_as_the_first_time(api, exists)
     assert (again.status, again.recorded, again["Location"]) == (first.status, first.recorded, first["Location"])
     assert first["Idempotency-Replayed"] is None and again["Idempotency-Replayed"] == "true"
     other = api.post(f"/v1/import/remote-config?app={app}", configuration(False), **key)
-    assert (other.status, other.json["type"]) == (422, "/problems/idempotency_key_reused")
+    expect_problem(other, 422, "idempotency_key_reused")

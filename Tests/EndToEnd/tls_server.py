@@ -11,10 +11,10 @@ from pinledger import Server
 
 
 @contextlib.contextmanager
-def serving(host: str, lifetime: int):
+def serving(host: str, lifetime: int, *, has_clock: bool = False):
     """A server that probes `host` on this machine, and whose documents are stale after so many seconds."""
     server = Server(
-        lowers_rails=False,
+        lowers_rails=False, has_clock=has_clock,
         more=["--allow-private-range", "127.0.0.0/8", "--resolve", f"{host}=127.0.0.1"]
         + ["--document-lifetime", str(lifetime), "--document-max-age", "1"],
     )

@@ -58,6 +58,12 @@ class Wire:
         self.socket.shutdown(socket.SHUT_WR)
         return self
 
+    def until(self, text: bytes) -> "Wire":
+        """Reads until a text has come, and keeps it."""
+        while text not in self.received:
+            assert self._more(), f"the connection ended before {text!r} came"
+        return self
+
     def _more(self) -> bool:
         try:
             chunk = self.socket.recv(65536)
@@ -118,7 +124,12 @@ class Wire:
             answers.append(answer)
         return answers
 
-    def seconds_to_end(self, limit: float = 60) -> float:
+    def wait_for_end(self) -> "Wire":
+        """Returns when the server has closed the connection; what it sends meanwhile is kept."""
+        self.seconds_to_end()
+        return self
+
+    def seconds_to_end(self, limit: float = 300) -> float:
         """How long the server takes to close the connection; what it sends meanwhile is kept."""
         started = time.monotonic()
         self.socket.settimeout(limit)

@@ -33,7 +33,7 @@ class Clock:
     def __init__(self, library: Path, path: Path, ahead: int):
         self.library = library
         self.path = path
-        self.path.write_bytes(bytes(8))
+        self.path.write_bytes(bytes(16))
         self.set(ahead)
 
     def set(self, ahead: int) -> None:
@@ -44,7 +44,7 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"LD_PRELOAD": str(self.library), "WRONG_CLOCK": str(self.path)}
+        return {"LD_PRELOAD": str(self.library), "MOVED_CLOCK": str(self.path)}
 
 
 def clocks_of(stage: Stage) -> list[Clock]:
@@ -52,8 +52,8 @@ def clocks_of(stage: Stage) -> list[Clock]:
     compiler = shutil.which("cc") or shutil.which("clang")
     if compiler is None:
         raise Impossible("there is no C compiler to make a wrong clock with")
-    library = stage.directory / "wrong_clock.so"
-    source = Path(__file__).with_name("wrong_clock.c")
+    library = stage.directory / "moved_clock.so"
+    source = Path(__file__).parents[1] / "Support/moved_clock.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
     return [Clock(library, stage.directory / f"clock{place}", ahead) for place, ahead in enumerate(STATES[0])]
 

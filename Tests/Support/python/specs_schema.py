@@ -63,7 +63,11 @@ def shared() -> dict[str, dict]:
     }
     fleet = {
         "issuer": SCHEMAS["FleetUpdate"]["properties"]["issuer"],
-        "lowered_guard_rails": {"description": "All guard rails that are lowered to a warning, whatever the app.", "type": "array", "items": {"type": "string"}},
+        "lowered_guard_rails": {
+            "description": "All guard rails that are lowered to a warning, whatever the app.",
+            "type": "array",
+            "items": {"type": "string"},
+        },
     }
     return {
         "fleet": obj("The settings of the fleet. What is left out stays as it is.", fleet),
@@ -124,4 +128,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    (Path(__file__).parents[2] / "openapi/specs.schema.json").write_text(text())
+    (Path(__file__).resolve().parents[3] / "openapi/specs.schema.json").write_text(text())
