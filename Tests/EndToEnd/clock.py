@@ -1,5 +1,6 @@
 """A clock that a test moves: the time of day and the time since the start of a server, its database and its commands."""
 
+import functools
 import os
 import shutil
 import struct
@@ -8,17 +9,18 @@ import tempfile
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[1] / "Support/moved_clock.c"
+SOURCE = Path(__file__).parents[1] / "Support/system_under_test.c"
 
 
+@functools.cache
 def library() -> Path:
-    """The library that processes are started with, compiled once for each version of its source."""
-    directory = Path(tempfile.gettempdir(), f"pinledger-clock-{os.getuid()}")
+    """The library that servers are started with, compiled once for each version of its source."""
+    directory = Path(tempfile.gettempdir(), f"pinledger-tests-{os.getuid()}")
     directory.mkdir(mode=0o755, exist_ok=True)
-    made = directory / f"moved_clock-{SOURCE.stat().st_mtime_ns}.so"
+    made = directory / f"system-{SOURCE.stat().st_mtime_ns}.so"
     if not made.exists():
         compiler = shutil.which("cc") or shutil.which("clang")
-        assert compiler, "tests that move a clock need a C compiler: apt-get install gcc"
+        assert compiler, "the tests need a C compiler: apt-get install gcc"
         draft = directory / f"{made.name}.{os.getpid()}"
         subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(draft), str(SOURCE), "-ldl"], check=True)
         draft.rename(made)

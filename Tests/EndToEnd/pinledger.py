@@ -1,7 +1,6 @@
 """Pinledger as the tests use it: a server of its own directory, its HTTP API, its command line."""
 
 import base64
-import collections
 import contextlib
 import fcntl
 import functools
@@ -9,7 +8,6 @@ import hashlib
 import http.client
 import itertools
 import json
-import math
 import os
 import re
 import shutil
@@ -24,7 +22,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from clock import MovedClock
+from clock import MovedClock, library
 
 BINARY = os.environ.get("PINLEDGER_BIN", str(Path(__file__).parents[2] / ".build/debug/pinledger"))
 
@@ -74,53 +72,6 @@ def ports(process: int) -> Ports:
 def free_port() -> int:
     # A forked process has a block of its own.
     return ports(os.getpid()).next()
-
-
-class Stalls(threading.Thread):
-    """Notices when this process, or the whole machine, stands still."""
-
-    def __init__(self):
-        super().__init__(daemon=True)
-        self.noticed: collections.deque[tuple[float, float]] = collections.deque(maxlen=1000)
-
-    def run(self) -> None:
-        while True:
-            began = time.monotonic()
-            time.sleep(0.05)
-            late = time.monotonic() - began - 0.05
-            if late > 0.1:
-                self.noticed.append((began, late))
-
-    @property
-    def seconds(self) -> float:
-        """How long it was in the last minute."""
-        return sum(late for began, late in tuple(self.noticed) if began > time.monotonic() - 60)
-
-
-@functools.cache
-def stalls(process: int) -> Stalls:
-    thread = Stalls()
-    thread.start()
-    return thread
-
-
-# From the first test on. A forked process gets a thread of its own.
-stalls(os.getpid())
-
-
-def slowness() -> float:
-    """How many times as long everything takes as on an idle machine, because others wait for their turn."""
-    return 1 + os.getloadavg()[0] / os.cpu_count()
-
-
-def within(seconds: float) -> float:
-    """How long what takes that long at the most on an idle machine may take on this one."""
-    return seconds * slowness() + stalls(os.getpid()).seconds
-
-
-def unhurried(seconds: int) -> int:
-    """A time that is over soon and not before a test on this machine has done what it does before."""
-    return math.ceil(seconds * slowness())
 
 
 def eventually(look, what: str = "it", seconds: float = 180):
@@ -328,7 +279,7 @@ class Process:
         self.prefix: list[str] = []
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("PINLEDGER_")}
         # No change is refused for the slowness of the machine.
-        self.environment |= {"PINLEDGER_DATABASE_TIMEOUT": "60"} | (environment or {})
+        self.environment |= {"PINLEDGER_DATABASE_TIMEOUT": "60", "LD_PRELOAD": str(library())} | (environment or {})
         self.process: subprocess.Popen | None = None
 
     def spawn(self) -> None:

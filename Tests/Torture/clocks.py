@@ -53,7 +53,7 @@ def clocks_of(stage: Stage) -> list[Clock]:
     if compiler is None:
         raise Impossible("there is no C compiler to make a wrong clock with")
     library = stage.directory / "moved_clock.so"
-    source = Path(__file__).parents[1] / "Support/moved_clock.c"
+    source = Path(__file__).parents[1] / "Support/system_under_test.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
     return [Clock(library, stage.directory / f"clock{place}", ahead) for place, ahead in enumerate(STATES[0])]
 

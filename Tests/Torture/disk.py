@@ -13,8 +13,9 @@ from fronts import answers_before_commit, logs_before_answering
 from ledger import Ledger, Template
 from load import Writers, mixed_commands
 from network import LONGEST_WAIT
-from pinledger import API, within
+from pinledger import API
 from report import Experiment, Impossible, Measurement, megabytes, milliseconds
+from slowness import within
 from stage import Stage
 
 CLIENTS = 16

@@ -63,6 +63,9 @@ class Node(Process):
         super().__init__(directory / f"{name}.log", [*arguments, *options], port, environment)
         # How long a change waits for the database is part of what is tried.
         self.environment.pop("PINLEDGER_DATABASE_TIMEOUT")
+        # And so is what runs before what.
+        if "MOVED_CLOCK" not in self.environment:
+            self.environment.pop("LD_PRELOAD")
         # Every client of a stage comes from one address.
         self.environment |= {f"PINLEDGER_{what}_PER_NETWORK": "0" for what in ("CONNECTIONS", "STREAMS", "REQUESTS")}
         # And one token stands for many operators.

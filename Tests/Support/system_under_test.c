@@ -1,13 +1,18 @@
-// A library that, preloaded into a process, adds to its clocks the seconds that stand in the file MOVED_CLOCK: two 64-bit
-// integers, one for the time of day and one for the time since the machine started, which Swift's ContinuousClock reads.
-// The first alone is an operator who sets a machine's clock; both together are time that has passed. The file may be
-// written at any time. CLOCK_MONOTONIC stays, since the kernel's timers, which would not follow, count by it.
+// What tests change of the system below a server. A library that, preloaded into a process,
+//
+// - adds to its clocks the seconds that stand in the file MOVED_CLOCK, if there is one: two 64-bit integers, one for the time of
+//   day and one for the time since the machine started, which Swift's ContinuousClock reads. The first alone is an operator who
+//   sets a machine's clock; both together are time that has passed. The file may be written at any time. CLOCK_MONOTONIC
+//   stays, since the kernel's timers, which would not follow, count by it;
+// - leaves threads their turn that would run only when no other wants the processor (SCHED_IDLE): the server reads clients'
+//   reports on such a thread, and beside many tests at a time it would get no turn for minutes.
 //
 // libfaketime would do as much, but it changes the environment before main, after which a Swift program does not find its
 // arguments.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -54,4 +59,9 @@ time_t time(time_t *result) {
     clock_gettime(CLOCK_REALTIME, &now);
     if (result) *result = now.tv_sec;
     return now.tv_sec;
+}
+
+int sched_setscheduler(pid_t thread, int policy, const struct sched_param *parameters) {
+    int (*real)(pid_t, int, const struct sched_param *) = dlsym(RTLD_NEXT, "sched_setscheduler");
+    return policy == SCHED_IDLE ? 0 : real(thread, policy, parameters);
 }
