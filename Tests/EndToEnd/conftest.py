@@ -18,10 +18,10 @@ pytest_plugins = ["client_guide", "databases", "outcomes", "packages", "processo
 #: The files that take longest, the longest first, as a whole run names them at its end. They begin first: a long one that began last
 #: would keep one process at work after the others have ended.
 LONGEST = (
-    "test_installation test_package test_conformance_kit test_edge_state test_backup test_configuration test_witnesses test_tls test_roots "
-    "test_audit_requests test_edge_lies test_firebase test_rollout_plan test_webhooks test_attack_families test_starting test_hooks "
-    "test_client_library test_monitoring test_adoption test_tokens test_renewal_information test_exports test_rotation test_shared_specs "
-    "test_metrics test_recover test_acme_clients test_forged_clients test_changes"
+    "test_witnesses test_edge_lies test_tls test_webhooks test_configuration test_hooks test_firebase test_audit_requests "
+    "test_adoption test_client_library test_starting test_forged_clients test_backup test_roots test_renewal_information "
+    "test_edge_state test_recover test_metrics test_acme_clients test_tokens test_specs test_rollout_plan test_changes "
+    "test_log test_shared_specs test_limits test_cert_manager test_tls_limits test_sign_in test_push"
 ).split()
 
 

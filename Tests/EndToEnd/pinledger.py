@@ -264,7 +264,7 @@ def log_line(text: str) -> dict:
             return json.loads(text)
         except ValueError:
             return {}
-    if not (found := re.fullmatch(r"(\S+) (\w+) \S+: (.*?) ?\[\w+\] (.*)", text)):
+    if not (found := re.fullmatch(r"(\S+) (\w+) \S+: (.*?) ?\[\w+\] (.*)", text, re.DOTALL)):
         return {}
     details = (part.partition("=") for part in re.split(r" (?=[a-z_]+=)", found[3]))
     return {name: value for name, _, value in details} | {"time": found[1], "level": found[2], "message": found[4]}
@@ -322,7 +322,8 @@ class Process:
     def said(self, code: str, since: int = 0) -> list[dict]:
         """The lines of the log with a code, oldest first, behind a mark: each by the names of its details, in either form of
         the log."""
-        lines = map(log_line, self.written(since).split("\n"))
+        # What the database said may have lines of its own, which stand behind the first one.
+        lines = map(log_line, re.split(r"\n(?=\{|\d{4}-\d\d-\d\dT)", self.written(since)))
         return [line for line in lines if line.get("code") == code]
 
     def tail(self) -> str:

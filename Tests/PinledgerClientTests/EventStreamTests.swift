@@ -185,8 +185,11 @@ struct FollowingTests {
             // Behind all of them comes a document, so that they are known to be read.
             for piece in [many, document] { try await take(piece) }
         }
+        let began = ContinuousClock.now
         try await self.follow(client, stream, until: 8)
-        #expect(services.requests.withLock { $0.count } == 1)
+        // A machine that takes long to read them is asked for one more in each ten seconds.
+        let pauses = Int((ContinuousClock.now - began) / .seconds(10))
+        #expect((1...1 + pauses).contains(services.requests.withLock { $0.count }))
     }
 
     @Test("A service that streams nothing but comments while the document is stale is left for the next one")
