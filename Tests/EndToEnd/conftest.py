@@ -1,6 +1,7 @@
 """Fixtures: servers, and the certificates whose pins are managed."""
 
 import base64
+import contextlib
 import hashlib
 import subprocess
 from dataclasses import dataclass
@@ -46,34 +47,40 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(item.path.stem, len(places)))
 
 
-@pytest.fixture(scope="session")
-def server():
-    """A server that many tests share: each makes apps of its own, none stops it."""
-    server = Server()
+@contextlib.contextmanager
+def running(server: Server):
     try:
         yield server.start()
     finally:
         server.destroy()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A server that many tests share: each makes apps of its own, none stops it."""
+    with running(Server()) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def timed():
     """A server that tests share whose time they move: each makes apps of its own, and takes instants from its clock."""
-    server = Server(has_clock=True)
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+    with running(Server(has_clock=True)) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def own_server():
     """A server for one file's tests alone."""
-    server = Server()
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+    with running(Server()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def own_timed_server():
+    """A server for one file's tests alone, whose time they move."""
+    with running(Server(has_clock=True)) as server:
+        yield server
 
 
 @pytest.fixture

@@ -12,21 +12,14 @@ import os
 from pathlib import Path
 
 import pytest
+import quarantine
 
 LOGS = os.environ.get("PINLEDGER_TEST_LOGS")
-HERE = Path(__file__).parent
-QUARANTINE = HERE.parent / "quarantine.txt"
 #: Their tests hold what the ledger promises whatever happens: a failure is never luck.
 GUARANTEES = {
     "test_kill9", "test_lost_answers", "test_sealing", "test_damage", "test_batch_macs", "test_batch_signatures", "test_hostile_text",
 }  # fmt: skip
 FAILURES = pytest.StashKey[list[dict]]()
-
-
-def quarantined() -> dict[str, str]:
-    """The tests whose failure does not count for now, by name, each with its issue."""
-    lines = [line.split("|") for line in QUARANTINE.read_text().splitlines() if line and not line.startswith("#")]
-    return {name.strip(): issue.strip() for name, issue, _ in lines}
 
 
 def pytest_addoption(parser):
@@ -40,7 +33,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    waived = quarantined()
+    waived = quarantine.issues()
     for item in items:
         if "sweeps" in item.path.parent.parts:
             item.add_marker(pytest.mark.daily)

@@ -18,12 +18,8 @@ APP = f"/v1/apps/{SHOP}"
 
 
 @pytest.fixture(scope="module")
-def node():
-    server = Server(has_clock=True)
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+def node(own_timed_server):
+    return own_timed_server
 
 
 @pytest.fixture(scope="module")

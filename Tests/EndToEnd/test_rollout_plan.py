@@ -13,12 +13,8 @@ HOUR = 3600
 
 
 @pytest.fixture(scope="module")
-def node():
-    server = Server(has_clock=True)
-    try:
-        yield server.start()
-    finally:
-        server.destroy()
+def node(own_timed_server):
+    return own_timed_server
 
 
 class Rollout:

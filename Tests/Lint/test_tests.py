@@ -12,6 +12,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+import quarantine
 from rules import ADVICE, RULES, Source
 
 HERE = Path(__file__).parent
@@ -133,7 +134,7 @@ def guarantees() -> set[str]:
 
 def complaints(text: str, today: date) -> list[str]:
     """What is wrong with a quarantine: `file::test | issue | YYYY-MM-DD`, a test a line."""
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    lines = quarantine.lines(text)
     found = [f"{len(lines)} tests are more than {MOST_IN_QUARANTINE}"] if len(lines) > MOST_IN_QUARANTINE else []
     for line in lines:
         parts = [part.strip() for part in line.split("|")]
@@ -152,7 +153,7 @@ def complaints(text: str, today: date) -> list[str]:
 
 
 def test_the_quarantine_is_small_and_short():
-    assert complaints((TESTS / "quarantine.txt").read_text(), date.today()) == []
+    assert complaints(quarantine.FILE.read_text(), date.today()) == []
 
 
 def test_a_quarantine_that_is_large_old_or_wrong_is_refused():
