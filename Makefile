@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .PHONY: help run package torture bench conformance simulate fuzz test test-all test-build check build format lint clean packages cost
 
 # One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
-# errors. It has no editor's index and no debug information, which cost a fifth of a first build: whoever debugs builds with
+# errors. It has no editor's index and no debug information, which cost time in each build: whoever debugs builds with
 # `make DEBUG_INFO=1 …`, all again.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo --disable-xctest
 SWIFT_FLAGS += $(if $(DEBUG_INFO),,--disable-index-store -Xswiftc -gnone -Xcc -g0)
@@ -90,7 +90,7 @@ fuzz: packages ## Reads damaged inputs of every kind: certificates and keys unde
 	ASAN_OPTIONS=detect_leaks=1:quarantine_size_mb=16 .build-fuzz/release/KeyFilesFuzz \
 		Tests/KeyFilesTests/Vectors --count $(FUZZ_COUNT) --seed $(FUZZ_SEED) --save .build-fuzz/input
 
-lint: ## Refuses what the formatter would change, and what is wrong in files: contract, handbook, manifests, words, tests
+lint: packages ## Refuses what the formatter would change, and what is wrong in files: contract, handbook, manifests, words, tests
 	@$(SWIFT_FILES) | xargs -0 -n 250 swift format lint --strict --parallel
 	@Tests/Lint/run --quiet
 
