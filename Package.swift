@@ -561,7 +561,7 @@ if Context.environment["PINLEDGER_MEASURE"] != nil {
             name: "ClientBench",
             dependencies: ["PinWire", "PinledgerClient", .product(name: "Crypto", package: "swift-crypto")],
             path: "Tests/Benchmarks/Client"),
-        // What `make cost` counts the instructions of.
+        // The works whose instructions `make cost` counts.
         .executableTarget(
             name: "CostMeter",
             dependencies: [

@@ -1,6 +1,6 @@
 import Testing
 
-/// What `swift test` starts, in place of a program that is generated: the search for tests of XCTest, of which there are none,
+/// The program that `swift test` starts, in place of a generated one: the search for tests of XCTest, of which there are none,
 /// would need an index of all objects.
 @main struct Main {
     static func main() async {

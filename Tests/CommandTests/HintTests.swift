@@ -75,7 +75,7 @@ import Testing
         return complaint
     }
 
-    /// What the parser said already: many places name the same command.
+    /// The parser's answers so far: many places name the same command.
     private static let known = Mutex<[[String]: String?]>([:])
 
     @Test func `every command in a hint is found in the source`() { #expect(Self.printed.count > 50) }

@@ -52,7 +52,7 @@ def would_create(one, answer: Answer) -> bool:
     return bool(rehearsed(one)) and answer.status == 200 and answer.json["events"][0]["type"] == "AppCreated"
 
 
-# What an operation has to do with such values
+# An operation's part in such values
 
 
 def takes_no_other_spelling_for_an_app(apis: list[API], one, app: str, spellings: list[str]) -> None:
@@ -71,7 +71,7 @@ def takes_no_other_spelling_for_an_id(admin: API, handles: dict, one, name: str,
     for spelling in spellings:
         where = target(one[0], **({"app": OTHERS, "host": OTHER_HOST} | {name: urllib.parse.quote(spelling, safe="")}))
         answer = ask(admin, one, where)
-        # What has no such thing to name may still say that its body is wrong.
+        # An operation with no such thing to name may still say that its body is wrong.
         is_refused = answer.status in (400, 401, 403, 404, 409, 422)
         assert is_refused or one[1] == "get" and answer.status == 200, f"{name}, {where}: {answer}"
         if answer.status == 200:

@@ -64,5 +64,5 @@ class World:
         return done.stderr
 
     def fetch_whatever(self) -> str:
-        """What it says, whether the connection was made or refused."""
+        """The program's output, for a connection that was made or refused."""
         return subprocess.run(self.arguments(), env=self.environment, capture_output=True, text=True, timeout=300).stderr

@@ -132,7 +132,7 @@ def forged_token(own_server):
 
 @pytest.fixture(scope="module")
 def template_database(own_server):
-    """What every test begins with: a ledger with an app, recorded by a node that has the key."""
+    """The beginning of every test: a ledger with an app, recorded by a node that has the key."""
     database = Database.make(own_server, "template_of_macs")
     database.server.api.token = database.bootstrap("--kek-file", str(database.key))
     node, api = database.serve("--kek-file", str(database.key))

@@ -15,7 +15,7 @@ def request_example(operation: str, name: str = "example"):
     return copy.deepcopy(found)
 
 
-# What must be there before an example can be sent.
+# Things that are made before an example can be sent.
 
 
 def app(api) -> str:

@@ -25,7 +25,7 @@ FILLINGS = {
     "provider": "own-provider", "identity_id": "idn_0000000000000000",
 }  # fmt: skip
 
-# They do not end by themselves.
+# Streams do not end by themselves.
 STREAMS = {"streamEvents", "streamDocument", "streamDocuments"}
 
 ALL = [*operations()]
@@ -184,7 +184,7 @@ def handles_of_others(admin: API) -> dict[str, str]:
     }  # fmt: skip
 
 
-# What is no id of a thing that someone made: values of the contract, and names that a request may give.
+# Parameters that are no id of a thing that someone made: values of the contract, and names that a request may give.
 NO_HANDLES = {
     "position", "code", "client", "format", "id", "key", "language", "rotation", "provider", "identity_id", "role", "principal_id", "domain",
 }  # fmt: skip

@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config, items):
         name = item.nodeid.partition("[")[0]
         if name in waived:
             item.add_marker(pytest.mark.xfail(reason=f"quarantined: {waived[name]}", strict=False))
-    # Who names a file or a test gets all of it.
+    # A file or a test that is named runs as a whole.
     named = any(Path(argument.partition("::")[0]).is_file() for argument in config.args)
     if config.getoption("--all") or named or config.getoption("keyword"):
         return

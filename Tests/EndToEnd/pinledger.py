@@ -322,7 +322,7 @@ class Process:
     def said(self, code: str, since: int = 0) -> list[dict]:
         """The lines of the log with a code, oldest first, behind a mark: each by the names of its details, in either form of
         the log."""
-        # What the database said may have lines of its own, which stand behind the first one.
+        # The database's own words may have several lines, which stand behind the first one.
         lines = map(log_line, re.split(r"\n(?=\{|\d{4}-\d\d-\d\dT)", self.written(since)))
         return [line for line in lines if line.get("code") == code]
 
@@ -387,7 +387,7 @@ class Server(Process):
         eventually(lambda: self.api.get("/readyz").status == 200, "a server that is ready after its clock moved")
 
     def _moves_at_rest(self, interval: dict) -> bool:
-        """What is under way would seem to have taken the whole interval, and would meet its limit. So the clock moves only while
+        """Work under way would seem to have taken the whole interval, and would meet its limit. So the clock moves only while
         all threads of the nodes and the database sleep and every statement is answered, and the nodes stand still meanwhile."""
         nodes = [node for node in (self, *self.nodes) if node.is_running]
         postmaster = int(self._database_pid_file.read_text().split()[0])
@@ -481,7 +481,7 @@ class Server(Process):
 
     @property
     def database_log(self) -> str:
-        """What the database has written: also why it ended a statement."""
+        """The database's log: also why it ended a statement."""
         return (self.data / "postgresql/postgresql.log").read_text(errors="replace")
 
     def cli(self, *arguments: str, status: int = 0, input: str | None = None) -> subprocess.CompletedProcess:

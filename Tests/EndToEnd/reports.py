@@ -1,4 +1,4 @@
-"""What clients tell: reports of connections with their keys, and the versions that they hold."""
+"""Clients' reports: reports of connections with their keys, and the versions that they hold."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Who may do what: an operation of each kind, tokens, principals, grants and roles; and what a token of one app learns of another one,
+"""Permissions: an operation of each kind, tokens, principals, grants and roles; and what a token of one app learns of another one,
 which is nothing. Every operation with every permission and role is in AuthorizationTests in Swift, and daily in sweeps/."""
 
 import pytest

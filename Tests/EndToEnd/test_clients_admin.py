@@ -77,7 +77,7 @@ def test_every_kind_is_declared_shown_changed_and_removed(api, app):
         assert len(api.must("GET", f"/v1/apps/{app}/clients").json["clients"]) == len(KINDS) - number
 
 
-# What readers refuse is in PinledgerServerTests/ClientRequestTests, and keys are in KeysTests: one of each comes over a connection here.
+# The readers' refusals are in PinledgerServerTests/ClientRequestTests, and keys are in KeysTests: one of each comes over a connection here.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What runs the program in containers: what the manifests start, ask and mount is what the program has.
+"""Containers that run the program: what the manifests start, ask and mount is what the program has.
 
 No image is built: each container's command runs here, with the settings and the probes of its manifest. Tests/Lint checks the files.
 """

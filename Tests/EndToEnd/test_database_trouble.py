@@ -94,7 +94,7 @@ def test_a_full_disk_is_logged_once_with_its_reason(database, node):
     eventually(lambda: api.get("/readyz").json["can_write"], "word that changes are recorded again")
     eventually(lambda: node.said("writes_working"))
     assert [len(node.said(code)) for code in ("writes_failing", "writes_working")] == [1, 1], node.tail()
-    # What was refused could not be recorded either, which is said where the disk is full for more than five seconds.
+    # Refused requests could not be recorded either, which is said where the disk is full for more than five seconds.
     assert len([line for line in loud(node) if "code=audit_not_recorded" not in line]) == 1, node.tail()
     node.stop()
 

@@ -89,7 +89,7 @@ class SecondSDK:
 
     @classmethod
     def read(cls, answer, requested: str, *, ahead: float = 0) -> dict:
-        """What a token says for a client whose clock is ahead of this process's by so many seconds."""
+        """The claims of a token for a client whose clock is ahead of this process's by so many seconds."""
         assert answer.status == 200 and answer["Content-Type"].split(";")[0] == "application/json", str(answer)
         assert list(answer.json) == ["jws"]
         token = answer.json["jws"]

@@ -67,7 +67,7 @@ def test_documents_outlast_a_start_with_the_wrong_keys(site, kept):
     kept.start()
     eventually(lambda: kept.sample("pinledger_withheld_documents") == len(APPS), "the documents that are withheld")
     assert kept.api.document(ONE).status == 503 and kept.api.get("/readyz").status == 503
-    # It writes what it holds once more when it stops.
+    # An edge writes what it holds once more when it stops.
     kept.stop()
     kept.keys.write_text(right)
     kept.start_ready()

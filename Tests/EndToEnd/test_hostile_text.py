@@ -70,7 +70,7 @@ def test_a_server_stops_in_time_while_it_reads_reports():
         body = gzip.compress(json.dumps({marks(900_000): 1, "outcomes": []}, ensure_ascii=False).encode())
         head = [f"Content-Length: {len(body)}", "Content-Encoding: gzip", "Content-Type: application/json"]
         wires = [Wire(server.port).send(get(reports(APP), *head, method="POST") + body) for _ in range(4)]
-        # It waits for two minutes at the most.
+        # The stop fails after two minutes.
         server.stop()
         for wire in wires:
             wire.__exit__()

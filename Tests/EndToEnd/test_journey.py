@@ -106,7 +106,7 @@ def verified(server, app: str) -> dict:
     assert headers["content-type"] == "application/jose"
     keys = server.api.request("GET", "/client/v1/jwks.json", token=None)
     assert keys["Content-Type"] == "application/jwk-set+json"
-    # What is issued in a server's moved time is from the future for this process.
+    # A document of a server's moved time is from the future for this process.
     return verify(body.decode("ascii"), keys.json, app, leeway=server.clock.ahead.total_seconds() if server.clock else 0)
 
 

@@ -397,7 +397,7 @@ def stretch(node) -> None:
     assert wires[0].answer().status == 200
     for wire in wires:
         wire.socket.close()
-    # It waits until the node takes connections again.
+    # The request waits until the node takes connections again.
     with Wire(node.port) as wire:
         assert wire.send(get(DOCUMENT)).answer().status == 200
 

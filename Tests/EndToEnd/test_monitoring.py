@@ -137,7 +137,7 @@ def test_the_tests_of_the_rules_notice_an_alert_that_never_fires(programs, tmp_p
         place = tmp_path / rule["alert"]
         place.mkdir()
         (place / RULES.name).write_text(yaml.safe_dump(rules))
-        # Those that expect it: all of them take seconds for each alert.
+        # The tests that expect it alone: all of them take seconds for each alert.
         tests = [
             test for test in TESTS_OF_RULES["tests"]
             if any(one["alertname"] == rule["alert"] and one.get("exp_alerts") for one in test.get("alert_rule_test", []))
@@ -190,7 +190,7 @@ def test_a_node_that_is_gone_is_seen_by_its_monitoring(monitored):
     monitored.stop()
     try:
         eventually(lambda: value(monitored, 'up{job="pinledger"}') == 0, "the failed scrape")
-        # It waits for two minutes before it is sent.
+        # The alert waits for two minutes before it is sent.
         eventually(lambda: "PinledgerDown" in alerts(monitored), "the alert")
     finally:
         monitored.start()

@@ -213,6 +213,6 @@ def test_requests_that_end_with_their_connection_are_no_errors(writer, how):
             except ConnectionError:
                 pass
     assert connect(writer).answer_to("/healthz").status == 200
-    # What it ends with is the last that the requests can say.
+    # After an orderly end the log has all that the requests can say.
     writer.stop()
     assert writer.said("server_stopped") and writer.said("request_failed") == []

@@ -208,7 +208,7 @@ def test_a_webhook_whose_receiver_is_gone_is_paused_until_it_is_resumed(hooked, 
         assert paused["actor"]["kind"] == "system" and "410" in paused["reason"]
         add(other.url, types=["IssuerSet"])
         hooked.api.must("PATCH", "/v1/fleet", {"issuer": "waits.example.com"})
-        # What another webhook gets, this one would get in the same round.
+        # An event that another webhook gets would reach this one in the same round.
         other.wait(lambda messages: messages)
         assert len(receiver.messages) == 1
         is_gone.clear()

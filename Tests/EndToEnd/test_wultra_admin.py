@@ -215,7 +215,7 @@ def test_an_app_is_visible_to_wultra_once_it_declares_such_clients(admin, script
     assert app in [one["name"] for one in script.get("/apps")["applications"]]
 
 
-# What readers refuse is in PinledgerServerTests/WultraAdminRequestTests and ClientFormatsTests/WultraAdminTests: one of each comes over
+# The readers' refusals are in PinledgerServerTests/WultraAdminRequestTests and ClientFormatsTests/WultraAdminTests: one of each comes over
 # a connection here.
 
 

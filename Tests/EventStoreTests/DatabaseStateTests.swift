@@ -29,7 +29,7 @@ struct DatabaseStateTests {
                 // Nobody wants anything recorded.
                 #expect(await eventually { node.ledger.database.writeFailure == "the database cannot be reached" })
                 for _ in 0..<5 { _ = await node.attempt(try Sample.rename(app, "no")) }
-                // It polls on meanwhile, as this does at the same pace.
+                // The node polls on meanwhile, as this does at the same pace.
                 let poller = PostgresListener(
                     configuration: try database.configuration(), channels: [], pollInterval: setup.pollInterval)
                 var polls = 0

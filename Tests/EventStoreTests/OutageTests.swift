@@ -12,7 +12,7 @@ struct OutageTests {
     {
         try await TestCluster.run { cluster in
             let database = try await cluster.database()
-            // Who waited for a limit would wait until the end of this test.
+            // A caller that waited for a limit would wait until the end of this test.
             let patient = TestNode.Setup.with {
                 let hours = Duration.seconds(36_000)
                 ($0.limits.answer, $0.limits.patience, $0.limits.settling) = (hours, hours, hours)

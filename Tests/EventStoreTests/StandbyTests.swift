@@ -321,7 +321,7 @@ struct StandbyTests {
     }
 }
 
-/// Whether something has come to its end.
+/// True once something has come to its end.
 private final class Flag: Sendable {
     private let state = Mutex(false)
     var isSet: Bool { self.state.withLock { $0 } }

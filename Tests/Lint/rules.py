@@ -114,7 +114,7 @@ def short_lives(source: Source) -> Iterator[int]:
             if any(value is None for _, value in values):
                 is_short = all(unit == "seconds" for unit, _ in values)
             else:
-                # What has ended before it began has no end to wait for.
+                # A life that ended before it began has no end to wait for.
                 is_short = 0 < sum(value * SECONDS.get(unit, SHORTEST_LIFE) for unit, value in values) < SHORTEST_LIFE
             if is_short and not source.says(call, "ends"):
                 yield call.lineno
@@ -167,7 +167,7 @@ def limits(source: Source) -> Iterator[int]:
 
 
 def state(source: Source) -> Iterator[int]:
-    """What a test leaves behind for the next one: a retry alone, or another order, finds something else."""
+    """State that a test leaves behind for the next one: a retry alone, or another order, finds something else."""
     if Path(source.name).name == "conftest.py":
         return
     mutable = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
@@ -249,7 +249,7 @@ RULES: dict[str, Callable[[Source], Iterator[int]]] = {
     "sleep": sleeps, "short life": short_lives, "position": positions, "deadline": deadlines, "limit": limits, "state": state,
     "import of a test": imports, "address": addresses, "unhurried": uses("unhurried"), "within": uses("within"), "recorded": recordings,
 }  # fmt: skip
-#: What stands in the place of what a rule refuses.
+#: The way to write it instead, for each rule.
 ADVICE = {
     "sleep": "wait with `eventually`, or move the clock; `# sleeps: reason` where neither can be",
     "short life": "take `clock.from_now(hours=1)` and `forward(hours=1)` of a server with a clock; `# ends: reason` where the end does not matter",

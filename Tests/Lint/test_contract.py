@@ -179,6 +179,6 @@ def test_every_operation_that_changes_or_asks_something_has_the_name_of_its_comm
 
 def test_every_delete_of_the_operators_interface_has_a_command_with_its_verb():
     deletions = {one["operationId"]: path for path, method, one in operations() if method == "delete"}
-    # What a browser asks for to forget its cookie.
+    # The operation with which a browser forgets its cookie.
     assert {name for name, path in deletions.items() if path.startswith("/v1/")} - {"signOut"} <= COMMANDS.keys()
     assert all(name.startswith("delete") for name, path in deletions.items() if path.startswith("/compat/"))

@@ -1,4 +1,4 @@
-"""What runs the program elsewhere, as files: containers, alerts, the schedule of backups, the clients' own files."""
+"""Files that run the program elsewhere: containers, alerts, the schedule of backups, the clients' own files."""
 
 import json
 import plistlib
@@ -113,7 +113,7 @@ def test_every_unit_is_shut_in():
 
 # Which samples a family has, and the labels that one of them has more.
 SAMPLES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"], "info": ["_info"]}
-# What every sample has of the job that scrapes it.
+# Labels that every sample has of the job that scrapes it.
 OF_A_JOB = {"job", "instance"}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-# What is put into SQL beside parameters: names of columns and conditions that are constants of the program, and numbers. No text of a
+# Texts that are put into SQL beside parameters: names of columns and conditions that are constants of the program, and numbers. No text of a
 # request, a file or a row is among them; a channel's name is quoted.
 INTERPOLATED = {
     "EventStore/Audit/AuditDeposits": {"PostgresConfiguration.isPrimaryAndWaitsForNone"},
@@ -21,13 +21,13 @@ INTERPOLATED = {
     "Publishing/Documents/DocumentStore": {"source"},
     "Signals/TokenUses/TokenUseStore": {"Self.recentLimit", "PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "Webhooks/WebhookStore": {"condition"},
-    # What an operator is told to run by themselves.
+    # A statement that an operator is told to run by themselves.
     "pinledger/Serve/DoctorCommand+Durability": {"name"}, "pinledger/Serve/MigrateCommand": {"name"},
 }  # fmt: skip
 
 
 def interpolations() -> dict[str, set[str]]:
-    """What is put into literals that begin like SQL, by the files that do it."""
+    """Texts that are put into literals that begin like SQL, by file."""
     words = "SELECT|INSERT|UPDATE|DELETE|COPY|CREATE|ALTER|SET|WITH|CALL|LISTEN|NOTIFY|TRUNCATE|DROP|LOCK|GRANT|BEGIN|SHOW|DECLARE|FETCH"
     statement = re.compile(rf'"(?:"")?\s*(?:{words})\b')
     literal = re.compile(r'"""(?:(?!""").)*"""|"(?:[^"\\\n]|\\\([^)\n]*\)|\\.)*"', re.S)

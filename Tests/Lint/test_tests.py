@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 TESTS = HERE.parent
 END_TO_END = TESTS / "EndToEnd"
 ALLOWED = HERE / "allowed.json"
-# What no longer counts is mended within this time, or taken out.
+# A test that no longer counts is mended within this time, or taken out.
 MOST_IN_QUARANTINE, LONGEST_IN_QUARANTINE = 10, timedelta(days=14)
 
 # For each rule: sources that break it, and the nearest that do not.
@@ -92,7 +92,7 @@ def findings() -> dict[str, dict[str, list[int]]]:
 
 
 def compared(found: dict[str, dict[str, list[int]]], allowed: dict[str, dict[str, int]]) -> tuple[list[str], list[str]]:
-    """What breaks a rule more often than it is allowed to, and what less often."""
+    """The rules that a file breaks more often than it is allowed to, and less often."""
     more, fewer = [], []
     for rule, files in found.items():
         known = allowed.get(rule, {})
@@ -133,7 +133,7 @@ def guarantees() -> set[str]:
 
 
 def complaints(text: str, today: date) -> list[str]:
-    """What is wrong with a quarantine: `file::test | issue | YYYY-MM-DD`, a test a line."""
+    """The faults of a quarantine: `file::test | issue | YYYY-MM-DD`, a test a line."""
     lines = quarantine.lines(text)
     found = [f"{len(lines)} tests are more than {MOST_IN_QUARANTINE}"] if len(lines) > MOST_IN_QUARANTINE else []
     for line in lines:

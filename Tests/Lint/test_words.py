@@ -1,4 +1,4 @@
-"""What people read is in plain words: the contract, the handbook, the program's sentences, and the names of tests."""
+"""Texts that people read are in plain words: the contract, the handbook, the program's sentences, and the names of tests."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,7 @@ NOT_PLAIN = {
     if not pattern.startswith(("#", "help:"))
 }
 
-# Who reads it, and where it is written.
+# The readers of each text, and where it is written.
 PLACES = {
     "the contract": ["openapi/openapi.yaml"],
     "the handbook": ["Sources/CHandbook/pages/*.md", "README.md", "CONTRIBUTING.md", "SECURITY.md"],
@@ -70,7 +70,7 @@ def test_words_that_are_not_plain_are_found():
     assert not any(pattern.search("one of each") for pattern in NOT_PLAIN)
 
 
-# What a name begins with that goes on from its suite's, or has no subject.
+# Beginnings of a name that goes on from its suite's, or has no subject.
 FRAGMENTS = {
     "it", "its", "they", "their", "them", "he", "his", "who", "whom", "whose", "which", "that", "what", "and", "but", "or", "of",
     "when", "where", "while", "if", "as", "with", "without", "to", "for", "from", "in", "on", "at", "by", "under", "behind",

@@ -12,7 +12,7 @@ import Traces
 
 @testable import PinledgerServer
 
-/// Who may call what: every operation, asked by callers of every kind. The responder is a listener's, and so are the routes; only their
+/// The rights to every operation, asked by callers of every kind. The responder is a listener's, and so are the routes; only their
 /// handlers are others, which say that they were reached. The contract says what is right.
 @Suite struct `The permissions of operations` {
     /// An operation as the contract describes it.
@@ -51,7 +51,7 @@ import Traces
 
     // MARK: Callers
 
-    /// What the holder of a token may do whose role has these permissions.
+    /// The rights of a token whose role has these permissions.
     private static func rights(_ permissions: Set<Permission>, on apps: AppPattern = .all) throws -> Rights {
         var access = Access()
         let role = try RoleName("own-role")
@@ -110,8 +110,8 @@ import Traces
     /// Asks every operation.
     ///
     /// - Parameters:
-    ///   - rights: What the caller may do; nil for a request without a token.
-    ///   - expect: What is right for an operation; nil for one that does not count.
+    ///   - rights: The caller's; a request without a token has none.
+    ///   - expect: The right verdict for an operation, or nil where it does not count.
     private static func ask(
         _ name: String, _ rights: Rights?, app: String = mine, isLogPublic: Bool = false,
         expect: (Described) throws -> String?

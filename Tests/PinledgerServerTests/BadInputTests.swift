@@ -204,7 +204,7 @@ import Testing
         #expect(answer.status == 422 && answer.problem == "invalid_value" && answer.pointers == ["/host"])
     }
 
-    /// What is wrong with JSON is the parser's to say.
+    /// Faults of JSON are the parser's to name.
     @Test(
         arguments: [
             ("", ""), (#"{"app": "a", "app": "b"}"#, "/app"), (#"{"app": "\ud800"}"#, "/app"),

@@ -109,7 +109,7 @@ enum InProcessServer {
 
     /// The answer to a request. A body is declared as JSON unless the headers say otherwise.
     ///
-    /// - Parameter isKnown: Whether the caller is the administrator, whatever the headers say.
+    /// - Parameter isKnown: True for the administrator, whatever the headers say.
     static func ask(
         _ method: HTTPRequest.Method, _ target: String, _ body: [UInt8]? = nil, headers: HTTPFields = [:],
         isKnown: Bool = true

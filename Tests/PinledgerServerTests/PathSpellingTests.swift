@@ -14,7 +14,7 @@ import Testing
 /// Names that are one thing to a check and another to a use, and steps that lead out of a path: at the look-up of paths for every
 /// operation, and at what reads each id.
 @Suite struct `The spelling of a path` {
-    /// What one parameter of paths names.
+    /// The kind of thing that a parameter of paths names.
     struct Kind: Sendable, CustomTestStringConvertible {
         /// The parameter.
         let parameter: String
@@ -22,7 +22,7 @@ import Testing
         let name: String
         /// The text of the thing that a parameter names; nil for a refusal.
         let read: @Sendable (String) -> String?
-        /// Whether it may have any character: a name that people give to a text.
+        /// True for one that may have any character: a name that people give to a text.
         var isText = false
 
         var testDescription: String { self.parameter }

@@ -303,7 +303,7 @@ import Testing
                 if case .app(.pinActivated(_, _, let pin)) = event, let app = command.stream.app {
                     #expect(state.apps[app]?.revokedPins.contains(pin) != true)
                 }
-                // What is recorded must be readable again.
+                // Recorded events must be readable again.
                 #expect(try Event(type: event.type, schema: event.schema, data: event.data) == event)
                 let isTaken = state.apply(event, of: command.stream, at: random.now)
                 #expect(isTaken)

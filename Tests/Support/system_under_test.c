@@ -1,4 +1,4 @@
-// What tests change of the system below a server. A library that, preloaded into a process,
+// The changes that tests make to the system below a server. A library that, preloaded into a process,
 //
 // - adds to its clocks the seconds that stand in the file MOVED_CLOCK, if there is one: two 64-bit integers, one for the time of
 //   day and one for the time since the machine started, which Swift's ContinuousClock reads. The first alone is an operator who

@@ -82,7 +82,7 @@ import Testing
                         try await LedgerReader(pool: node.pool).entries(at: 2..<3, limit: 1).first)
                     #expect(entry.entry.origin.actor == .system)
                     #expect(entry.entry.event == .webhooks(.paused(id: Site.id, .gone)))
-                    // What comes later reaches another receiver, one after the other, and this one no more.
+                    // Later events reach another receiver, one after the other, and this one no more.
                     try await Receiver.run(.answer(200)) { other in
                         try await site.add("http://127.0.0.1:\(other.port)/", as: "whk_other00000000000")
                         for name in ["y", "z"] { try await site.execute(.fleet(.setIssuer(name))) }

@@ -23,9 +23,9 @@ extension Works {
 
     private struct Kind: Sendable {
         let name: String
-        /// Whether its sender overrides guard rails.
+        /// True for a sender who overrides guard rails.
         var isForced = false
-        /// What happens to the app first.
+        /// The events of the app before the command.
         var before: [AppEvent] = []
         let commands: @Sendable (ExampleApp) throws -> [AppCommand]
     }

@@ -37,7 +37,7 @@ extension Works {
         },
     ]
 
-    /// What happens to an app next: its operators add a pin, retire it, rename the app, move the rollout, and switch pinning off and on.
+    /// The next events of an app: its operators add a pin, retire it, rename the app, move the rollout, and switch pinning off and on.
     private static func entries(of app: ExampleApp, _ count: Int) throws -> [Entry] {
         let (host, other) = (app.hosts[2], app.hosts[0])
         let reason = try Reason("renewal of the certificates")

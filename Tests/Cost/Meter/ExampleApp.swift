@@ -15,7 +15,7 @@ struct ExampleApp {
     let id: AppID
     let hosts: [HostPattern]
     private(set) var state = LedgerState()
-    /// What has happened, in order.
+    /// The events so far, in order.
     private(set) var events: [(stream: StreamID, event: Event)] = []
 
     init(hosts count: Int) throws {
@@ -87,7 +87,7 @@ struct ExampleApp {
         try self.record(.access(.tokenIssued(token)), in: .access)
     }
 
-    /// What the commander's commands are decided in.
+    /// The state in which the commander's commands are decided.
     static func context(isForced: Bool) throws -> DecisionContext {
         var context = DecisionEnvironment { ["com", "co.uk", "github.io"].contains($0) }.context(at: Self.now)
         context.reason = try Reason("renewal of the certificates")

@@ -44,7 +44,7 @@ final class ExampleServer {
         var logger = Logger(label: "cost")
         logger.logLevel = .error
         let group = ServiceGroup(services: [listener], logger: logger)
-        // It runs as long as the process does.
+        // The server runs as long as the process does.
         Task.detached { try await group.run() }
         self.app = app
         self.tag = document.body.identity.tag

@@ -4,7 +4,7 @@ import PinledgerClient
 import Pinning
 
 extension Works {
-    /// What the client library does in an app: a new document, and a connection.
+    /// The client library's work in an app: a new document, and a connection.
     static let library = [5, 500].flatMap { hosts in
         [
             Work("library-document-\(hosts)", count: hosts == 5 ? 50 : 10) {

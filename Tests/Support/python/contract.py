@@ -9,7 +9,7 @@ CONTRACT = yaml.load((Path(__file__).resolve().parents[3] / "openapi/openapi.yam
 
 
 def resolved(value: dict) -> dict:
-    """What a reference names, with what stands beside it."""
+    """The value that a reference names, with what stands beside it."""
     while "$ref" in value:
         target = CONTRACT
         for part in value["$ref"].removeprefix("#/").split("/"):

@@ -56,7 +56,7 @@ def performance() -> str:
 
 
 def generated_part(name: str) -> tuple[str, str]:
-    """What stands before a page's generated part, and the part: all that follows the first paragraph below the heading."""
+    """The text before a page's generated part, and the part: all that follows the first paragraph below the heading."""
     heading = {"configuration": "## Flags", "problems": "## Types", "performance": "## Figures"}[name]
     page = text(name)
     start = page.index("\n\n", page.index(f"\n{heading}\n") + len(heading) + 3) + 2

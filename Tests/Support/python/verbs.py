@@ -33,7 +33,7 @@ COMMANDS: dict[str, str] = json.loads((Path(__file__).resolve().parents[1] / "co
 # Operations that several commands share, whose command is named after one thing that they do, or that only browsers need.
 SHARED = {"signIn", "signOut", "updatePrincipal", "updatePin", "setGuardRail", "setAppGuardRail", "updateFleet"}
 
-# What other summaries begin with.
+# Beginnings of other summaries.
 VERBS = {
     "Check", "Delete", "Explain", "Export", "Fetch", "List", "Read", "Report", "Set", "Show", "Stream", "Subscribe", "Verify",
     "Add", "Create", "Prove", "Sign",
