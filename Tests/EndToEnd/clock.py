@@ -1,8 +1,10 @@
 """A clock that a test moves: the time of day and the time since the start of a server, its database and its commands."""
 
 import functools
+import hashlib
 import os
 import shutil
+import stat
 import struct
 import subprocess
 import tempfile
@@ -17,7 +19,10 @@ def library() -> Path:
     """The library that servers are started with, compiled once for each version of its source."""
     directory = Path(tempfile.gettempdir(), f"pinledger-tests-{os.getuid()}")
     directory.mkdir(mode=0o755, exist_ok=True)
-    made = directory / f"system-{SOURCE.stat().st_mtime_ns}.so"
+    # The database's account reads the library there, and no other account may have put one there for us to run.
+    found = directory.lstat()
+    assert stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022, f"{directory} is not ours: remove it"
+    made = directory / f"system-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
     if not made.exists():
         compiler = shutil.which("cc") or shutil.which("clang")
         assert compiler, "the tests need a C compiler: apt-get install gcc"

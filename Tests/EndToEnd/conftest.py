@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from deployed import Identity
 from pinledger import Server
 
-pytest_plugins = ["client_guide", "databases", "outcomes", "packages", "processor", "renewals"]
+pytest_plugins = ["client_guide", "databases", "outcomes", "packages", "processor", "renewals", "tls_clients"]
 
 
 #: The files that take longest, the longest first, as a whole run names them at its end. They begin first: a long one that began last

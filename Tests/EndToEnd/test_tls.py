@@ -14,31 +14,19 @@ from pinledger import BINARY, Process, eventually, free_port
 from tls_clients import (
     APP, CONTINUATION, DATA, DOCUMENT, END_HEADERS, END_STREAM, HEADERS, PADDED, PING, PREFACE, PRIORITY, RESET, ROUTED,
     SETTINGS, STREAM, WINDOW_UPDATE, Streams, arguments, block, client_context, connect, frame, make_certificate,
-    serving_app,
 )  # fmt: skip
 from wire import Wire, get, resident_bytes
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("tls")
-
-
-@pytest.fixture(scope="module")
-def database():
-    with serving_app() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def node(database, directory):
+def node(tls_server, tls_directory):
     """A node with a certificate in files of its own, which tests may replace."""
-    made = make_certificate(directory, "first")
+    made = make_certificate(tls_directory, "first")
     for source, name in zip(made, ("served.pem", "served.key")):
-        shutil.copy2(source, directory / name)
+        shutil.copy2(source, tls_directory / name)
     port = free_port()
     node = Process(
-        database.home / "tls.log", arguments(database, port, directory / "served.pem", directory / "served.key"), port
+        tls_server.home / "tls.log", arguments(tls_server, port, tls_directory / "served.pem", tls_directory / "served.key"), port
     )
     node.spawn()
     node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
@@ -48,11 +36,11 @@ def node(database, directory):
 
 
 @pytest.fixture(scope="module")
-def hasty(database, directory):
+def hasty(tls_server, tls_directory):
     """A node that soon ends what is not used."""
     port = free_port()
-    options = arguments(database, port, *make_certificate(directory, "hasty"), header=2, idle=3, body=2)
-    node = Process(database.home / "tls-hasty.log", options, port)
+    options = arguments(tls_server, port, *make_certificate(tls_directory, "hasty"), header=2, idle=3, body=2)
+    node = Process(tls_server.home / "tls-hasty.log", options, port)
     node.spawn()
     node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
     yield node
@@ -94,15 +82,15 @@ BROKEN_HEADS = {
 
 
 @pytest.mark.parametrize("name", BROKEN_HEADS)
-def test_a_head_over_http2_that_cannot_be_read_is_recorded(database, directory, name):
+def test_a_head_over_http2_that_cannot_be_read_is_recorded(tls_server, tls_directory, name):
     def records() -> list[dict]:
-        events = database.api.history(stream="audit")
+        events = tls_server.api.history(stream="audit")
         found = [record for event in events for record in event["data"]["records"]]
         return [record for record in found if "operation" not in record and record["address"] == "127.0.0.1"]
 
     port = free_port()
-    options = arguments(database, port, *make_certificate(directory, "broken"))
-    node = Process(database.home / "tls-broken.log", options, port)
+    options = arguments(tls_server, port, *make_certificate(tls_directory, "broken"))
+    node = Process(tls_server.home / "tls-broken.log", options, port)
     node.spawn()
     node.wait_until(lambda: connect(node).answer_to("/healthz").status == 200)
     try:
@@ -151,8 +139,8 @@ def test_plain_http_on_a_tls_port_gets_no_answer(node):
         assert b"HTTP" not in wire.received
 
 
-def test_http_1_over_tls_answers_as_plain_http_does(node, database):
-    with connect(node, "http/1.1") as secure, Wire(database.port) as plain:
+def test_http_1_over_tls_answers_as_plain_http_does(node, tls_server):
+    with connect(node, "http/1.1") as secure, Wire(tls_server.port) as plain:
         for fields in ([], ["Accept-Encoding: gzip"], ["Accept-Encoding: gzip"], ["If-None-Match: *"]):
             expected = plain.send(get(DOCUMENT, *fields)).answer()
             assert secure.answer_to(DOCUMENT, *fields).without("date") == expected.without("date")
@@ -181,7 +169,7 @@ def test_http_2_gives_the_same_answers_prepared_or_routed(node, method, fields):
 
 
 @pytest.mark.parametrize("version", ["--http1.1", "--http2"])
-def test_documents_are_pushed_over_tls_as_another_node_publishes_them(node, database, version):
+def test_documents_are_pushed_over_tls_as_another_node_publishes_them(node, tls_server, version):
     listening = subprocess.Popen(
         ["curl", "-skN", "--max-time", "20", version, f"https://127.0.0.1:{node.port}/client/v1/apps/{APP}/stream"],
         stdout=subprocess.PIPE,
@@ -195,9 +183,9 @@ def test_documents_are_pushed_over_tls_as_another_node_publishes_them(node, data
                     return line.removeprefix("data: ").rstrip("\n")
             raise AssertionError("the stream ended")
 
-        assert next_document() == database.api.document(APP).body.decode()
-        database.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": f"Pushed {version}"})
-        assert next_document() == database.api.document(APP).body.decode()
+        assert next_document() == tls_server.api.document(APP).body.decode()
+        tls_server.api.must("PATCH", f"/v1/apps/{APP}", {"display_name": f"Pushed {version}"})
+        assert next_document() == tls_server.api.document(APP).body.decode()
     finally:
         listening.kill()
         listening.wait()
@@ -349,12 +337,12 @@ def test_prepared_and_routed_streams_together_keep_to_a_connections_window(node)
         wire.send(Streams.request(stream, DOCUMENT) + Streams.request(stream + 2, ROUTED)).wait(stream, stream + 2)
 
 
-def large_document(node, database) -> tuple[str, int]:
+def large_document(node, tls_server) -> tuple[str, int]:
     """Where a document of some sixty kilobytes is served, and its size."""
     app = "com.example.large"
-    database.api.make_app(app, *(f"h{number}.example.com" for number in range(150)))
+    tls_server.api.make_app(app, *(f"h{number}.example.com" for number in range(150)))
     target = f"/client/v1/apps/{app}/document"
-    wanted = database.api.document(app).body
+    wanted = tls_server.api.document(app).body
 
     def is_served() -> bool:
         with connect(node) as wire:
@@ -365,9 +353,9 @@ def large_document(node, database) -> tuple[str, int]:
     return target, len(wanted)
 
 
-def test_windows_that_are_never_opened_cost_little(node, database):
+def test_windows_that_are_never_opened_cost_little(node, tls_server):
     """Fifty connections with a hundred streams each that take nothing: what waits is not copied."""
-    target, size = large_document(node, database)
+    target, size = large_document(node, tls_server)
     # A stream has its own price, some ten kilobytes: only with a large document does a copy tell.
     limit = 50 * 100 * size // 2
     before = resident_bytes(node.process.pid)
@@ -533,24 +521,24 @@ def test_a_connection_in_use_is_not_idle(hasty):
 # MARK: Files
 
 
-def start_failure(database, certificate, key) -> str:
+def start_failure(tls_server, certificate, key) -> str:
     done = subprocess.run(
-        [BINARY, *arguments(database, free_port(), certificate, key)], capture_output=True, text=True, timeout=300
+        [BINARY, *arguments(tls_server, free_port(), certificate, key)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode != 0
     return done.stderr
 
 
-def test_unusable_certificate_files_are_named(database, directory):
-    certificate, key = make_certificate(directory, "one")
-    _, other = make_certificate(directory, "other")
-    assert "cannot be read from" in start_failure(database, directory / "missing.pem", key)
-    assert "cannot be read from" in start_failure(database, certificate, directory / "missing.key")
-    assert "does not hold a certificate" in start_failure(database, key, key)
-    assert "does not hold a private key" in start_failure(database, certificate, certificate_as_key(directory, certificate))
-    assert "does not belong to the certificate" in start_failure(database, certificate, other)
+def test_unusable_certificate_files_are_named(tls_server, tls_directory):
+    certificate, key = make_certificate(tls_directory, "one")
+    _, other = make_certificate(tls_directory, "other")
+    assert "cannot be read from" in start_failure(tls_server, tls_directory / "missing.pem", key)
+    assert "cannot be read from" in start_failure(tls_server, certificate, tls_directory / "missing.key")
+    assert "does not hold a certificate" in start_failure(tls_server, key, key)
+    assert "does not hold a private key" in start_failure(tls_server, certificate, certificate_as_key(tls_directory, certificate))
+    assert "does not belong to the certificate" in start_failure(tls_server, certificate, other)
     key.chmod(0o644)
-    message = start_failure(database, certificate, key)
+    message = start_failure(tls_server, certificate, key)
     assert "can be read by others" in message and "chmod 600" in message
     done = subprocess.run(
         [BINARY, "serve", "--database", "dbname=x", "--tls-key", str(key)], capture_output=True, text=True, timeout=300
@@ -558,32 +546,32 @@ def test_unusable_certificate_files_are_named(database, directory):
     assert "must be given together" in done.stderr
 
 
-def certificate_as_key(directory, certificate):
-    path = directory / "not-a-key"
+def certificate_as_key(tls_directory, certificate):
+    path = tls_directory / "not-a-key"
     shutil.copy(certificate, path)
     path.chmod(0o600)
     return path
 
 
-def replace(directory, certificate, key) -> None:
+def replace(tls_directory, certificate, key) -> None:
     """As a renewal does: new files take the old ones' places."""
     for source, name in ((certificate, "served.pem"), (key, "served.key")):
-        shutil.copy2(source, directory / "new")
-        os.replace(directory / "new", directory / name)
+        shutil.copy2(source, tls_directory / "new")
+        os.replace(tls_directory / "new", tls_directory / name)
 
 
-def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(node, directory):
+def test_a_renewed_certificate_is_taken_up_and_a_broken_one_is_not(node, tls_directory):
     assert common_name(node) == "CN=first"
     with connect(node, "http/1.1") as old:
         assert old.answer_to(DOCUMENT).status == 200
-        second, second_key = make_certificate(directory, "second")
-        replace(directory, second, second_key)
+        second, second_key = make_certificate(tls_directory, "second")
+        replace(tls_directory, second, second_key)
         node.process.send_signal(signal.SIGHUP)
         eventually(lambda: common_name(node) == "CN=second", "the new certificate")
         assert old.answer_to(DOCUMENT).status == 200, "a connection that stands is not disturbed"
-    _, wrong = make_certificate(directory, "wrong")
+    _, wrong = make_certificate(tls_directory, "wrong")
     mark = node.mark_log()
-    replace(directory, second, wrong)
+    replace(tls_directory, second, wrong)
     node.process.send_signal(signal.SIGHUP)
     eventually(lambda: "does not belong to the certificate" in node.written(mark), "the line")
     assert common_name(node) == "CN=second"

@@ -8,28 +8,17 @@ import pytest
 from pinledger import Process, eventually, free_port
 from tls_clients import (
     DATA, DOCUMENT, END_HEADERS, GOAWAY, HEADERS, RESET, ROUTED, WINDOW_UPDATE, Streams, arguments, connect, frame,
-    make_certificate, serving_app,
+    make_certificate,
 )  # fmt: skip
 from wire import resident_bytes
 
 
 @pytest.fixture(scope="module")
-def directory(tmp_path_factory):
-    return tmp_path_factory.mktemp("tls")
-
-
-@pytest.fixture(scope="module")
-def database():
-    with serving_app() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def node(database, directory):
+def node(tls_server, tls_directory):
     port = free_port()
     node = Process(
-        database.home / "tls-limits.log",
-        arguments(database, port, *make_certificate(directory, "limits"), body=2) + ["--write-timeout", "2"], port,
+        tls_server.home / "tls-limits.log",
+        arguments(tls_server, port, *make_certificate(tls_directory, "limits"), body=2) + ["--write-timeout", "2"], port,
     )  # fmt: skip
     node.spawn()
     node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
@@ -98,12 +87,12 @@ def test_streams_that_take_nothing_or_send_no_end_last_two_seconds(node, target)
         assert 1 <= time.monotonic() - began <= 7
 
 
-def test_requests_that_are_held_give_way_to_others(database, directory):  # noqa: F811
+def test_requests_that_are_held_give_way_to_others(tls_server, tls_directory):
     """Those in which nothing moves, when all of them hold too much: long before their time is over."""
     port = free_port()
-    options = arguments(database, port, *make_certificate(directory, "memory"))
+    options = arguments(tls_server, port, *make_certificate(tls_directory, "memory"))
     options[options.index("--body-timeout") + 1] = "30"
-    node = Process(database.home / "tls-memory.log", options + ["--request-memory", "8"], port)
+    node = Process(tls_server.home / "tls-memory.log", options + ["--request-memory", "8"], port)
     node.spawn()
     held: list[Streams] = []
     try:
@@ -179,13 +168,13 @@ def test_a_client_that_asks_and_reads_has_frames_enough(node):
 
 
 @pytest.fixture
-def writer(database, directory):  # noqa: F811
+def writer(tls_server, tls_directory):
     """A node that takes reports."""
     port = free_port()
-    options = arguments(database, port, *make_certificate(directory, "writer"))
+    options = arguments(tls_server, port, *make_certificate(tls_directory, "writer"))
     options.remove("--read-only")
-    options += ["--kek-file", str(database.data / "key-encryption-key")]
-    node = Process(database.home / f"tls-writer-{port}.log", options, port)
+    options += ["--kek-file", str(tls_server.data / "key-encryption-key")]
+    node = Process(tls_server.home / f"tls-writer-{port}.log", options, port)
     node.spawn()
     node.wait_until(lambda: connect(node).answer_to("/readyz").status == 200)
     yield node

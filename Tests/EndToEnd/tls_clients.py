@@ -1,10 +1,10 @@
 """Clients of HTTPS that send and read HTTP/2 frame by frame, and the nodes that they speak to."""
 
-import contextlib
 import select
 import ssl
 import subprocess
 
+import pytest
 from pinledger import Server
 from wire import Wire, get
 
@@ -32,8 +32,14 @@ def make_certificate(directory, name: str):
     return certificate, key
 
 
-@contextlib.contextmanager
-def serving_app():
+@pytest.fixture(scope="module")
+def tls_directory(tmp_path_factory):
+    """The folder of a file's certificates."""
+    return tmp_path_factory.mktemp("tls")
+
+
+@pytest.fixture(scope="module")
+def tls_server():
     """A server with the app of these tests, whose database their nodes read."""
     server = Server()
     try:
@@ -43,8 +49,8 @@ def serving_app():
         server.destroy()
 
 
-def arguments(database, port: int, certificate, key, *, header: int = 30, idle: int = 30, body: int = 30) -> list[str]:
-    return ["serve", "--database", database.connection_string, "--read-only", "--listen", f"127.0.0.1:{port}"] + [
+def arguments(server, port: int, certificate, key, *, header: int = 30, idle: int = 30, body: int = 30) -> list[str]:
+    return ["serve", "--database", server.connection_string, "--read-only", "--listen", f"127.0.0.1:{port}"] + [
         "--tls-certificate", str(certificate), "--tls-key", str(key), "--header-timeout", str(header),
         "--idle-timeout", str(idle), "--drain-timeout", "3", "--body-timeout", str(body),
     ]  # fmt: skip
