@@ -10,7 +10,7 @@ SHELL := /bin/bash
 # errors. It has no editor's index and no debug information, which cost time in each build: whoever debugs builds with
 # `make DEBUG_INFO=1 …`, all again.
 SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo --disable-xctest
-SWIFT_FLAGS += $(if $(DEBUG_INFO),,--disable-index-store -Xswiftc -gnone -Xcc -g0)
+SWIFT_FLAGS += $(if $(DEBUG_INFO),,--disable-index-store -debug-info-format none)
 PROGRAM := .build/debug/pinledger
 # The formatter holds every file open that it is given: shells allow 1024.
 SWIFT_FILES := find Package.swift Sources Tests -name '*.swift' -print0
