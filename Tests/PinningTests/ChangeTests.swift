@@ -209,8 +209,55 @@ import Testing
             [.startCandidate(api, mode: .off, copiesBaseline: nil, pins: []), canary],
             [.rollout(api, .setPlan(RolloutPlan.Terms(steps: [RolloutPlan.Step(10_000)])))]
         ),
+        // Built-in pins below a host that is protected: no release is known to have them.
+        (
+            [.setSubdomains(api, includesSubdomains: true)],
+            [.addHost(host("a.api.example.com"), includesSubdomains: false, mode: nil, pins: [])]
+        ),
+        (
+            [.setSubdomains(api, includesSubdomains: true)],
+            [.addHost(host("*.api.example.com"), includesSubdomains: false, mode: nil, pins: [])]
+        ),
+        // A weaker candidate of internal builds goes to everyone.
+        (
+            [
+                .setVersionGate(VersionGate(minimumBuild: 9_000)),
+                .startCandidate(api, mode: .off, copiesBaseline: nil, pins: []),
+            ], [.setVersionGate(nil)]
+        ),
+        (
+            [
+                .setVersionGate(VersionGate(minimum: version("2.0"), excluded: [version("2.1")])),
+                .startCandidate(api, mode: .off, copiesBaseline: nil, pins: []),
+            ], [.setVersionGate(VersionGate(minimum: version("2.0")))]
+        ),
+        // A weaker host takes over names that another one held.
+        (
+            [
+                .setSubdomains(api, includesSubdomains: true),
+                .addHost(host("eu.api.example.com"), includesSubdomains: false, mode: .off, pins: []),
+            ], [.setSubdomains(host("eu.api.example.com"), includesSubdomains: true)]
+        ),
+        (
+            [
+                .addHost(
+                    host("*.example.com"), includesSubdomains: true, mode: .reportOnly,
+                    pins: [new(1), new(2, .backup)])
+            ], [.addHost(host("eu.example.com"), includesSubdomains: true, mode: .off, pins: [])]
+        ),
+        // A name whose built-in pins the app falls back to.
+        (
+            [.setFallback(Fallback(usesBuiltinPins: true, hosts: [host("a.b.other.example")]))],
+            [.addHost(host("other.example"), includesSubdomains: true, mode: .off, pins: [])]
+        ),
+        // A stronger candidate is taken from devices that have it.
+        ([enforced], [.dropCandidate(api)]), ([enforced], [.rollout(api, .rollBack(.requested, detail: nil))]),
+        ([enforced], [.setHostRollout(api, Rollout(basisPoints: 5_000))]),
+        ([enforced], [.setVersionGate(VersionGate(minimumBuild: 2))]),
     ]
 
+    private static let enforced = AppCommand.startCandidate(
+        api, mode: .enforce, copiesBaseline: nil, pins: [new(1), new(2, .backup)])
     private static let canary = AppCommand.setHostRollout(api, Rollout(basisPoints: 100))
 
     @Test(arguments: weakenings.indices) func `a rule on weaker protection binds each way to it`(index: Int) throws {
@@ -247,7 +294,7 @@ import Testing
             .setPinsValidUntil(nil), .startCandidate(api, mode: .reportOnly, copiesBaseline: nil, pins: []),
         ]
         for command in others { #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)") }
-        // To drop a candidate, or roll it back, is to go back to what holds for the others.
+        // Without a candidate, and with one as strong, devices have no less.
         try world.record(
             .app(shop, [.startCandidate(api, mode: .reportOnly, copiesBaseline: nil, pins: []), Self.canary]))
         for command: AppCommand in [

@@ -26,6 +26,17 @@ import Testing
     static let scheduled = started + [of(.setPlan(later))]
     static let paused = running + [of(.pause(.blocked, detail: "G09"))]
     static let rolledBack = running + [of(.rollBack(.requested, detail: nil))]
+    /// A plan for a candidate as strong as the baseline.
+    private static let equals: [AppCommand] = [
+        .addHost(api, includesSubdomains: false, mode: .reportOnly, pins: [new(1), new(2, .backup)]),
+        .startCandidate(api, mode: .reportOnly, copiesBaseline: true, pins: []),
+    ]
+    static let reported =
+        equals + [.setHostRollout(api, Rollout(basisPoints: 0)), of(.setPlan(terms))]
+    static let reportedByAll =
+        equals + [.setRollout(Rollout(basisPoints: 0)), of(.setPlan(later), nil)]
+    static let weaker =
+        "The baseline of api.example.com is stronger than its candidate now, which it was not when the plan was set: each further step would weaken the protection of devices. Resume the plan if that is intended, or drop the candidate."
     static let promoted = running + [.promoteCandidate(api)]
     static let dropped = running + [.dropCandidate(api)]
 
@@ -161,6 +172,17 @@ import Testing
         Case(
             "does not keep anybody from promoting", given: running, when: .promoteCandidate(api),
             then: [.candidatePromoted(api)]),
+        Case(
+            "is paused where the baseline becomes stronger than its candidate", given: reported,
+            when: .setMode(api, .baseline, .enforce),
+            then: [.modeSet(api, .baseline, .enforce), .rolloutPaused(api, .blocked, detail: weaker)]),
+        Case(
+            "of the app is paused likewise", given: reportedByAll, when: .setMode(api, .baseline, .enforce),
+            then: [.modeSet(api, .baseline, .enforce), .rolloutPaused(nil, .blocked, detail: weaker)]),
+        Case(
+            "goes on where a person says so in the same change", given: reported,
+            when: .setMode(api, .baseline, .enforce), of(.jump(step: 2)),
+            then: [.modeSet(api, .baseline, .enforce), taken(2)]),
         Case("has nothing to do too early", given: running, when: of(.drive), then: []),
         Case("has nothing to do while it is paused", given: paused, when: of(.drive), then: []),
         Case("that is not there has nothing to do", given: started, when: of(.drive), then: []),

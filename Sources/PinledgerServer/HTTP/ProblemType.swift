@@ -632,7 +632,10 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "See its state with `pinledger change show ID`. A change that is over is not opened again: propose another."
             )
         case .changeOfOthers:
-            (.forbidden, "The change is not yours", "Only those who wrote a part of it withdraw or propose it.")
+            (
+                .forbidden, "The change is not yours",
+                "Only those who wrote a part of it withdraw or propose it; to edit it, others need `changes.approve`. Propose a change of your own."
+            )
         case .changeContentStale:
             (
                 .conflict, "The change has another content now",

@@ -48,6 +48,9 @@ package struct Rights: Hashable, Sendable {
     package static let everything = Rights(limits: [])
     package static let nothing = Rights(limits: [[]])
 
+    /// What these rights and others allow alike.
+    func limited(to others: Rights) -> Rights { Rights(limits: self.limits + others.limits) }
+
     /// Whether something may be done to an app.
     ///
     /// - Parameter hosts: The hosts that it concerns; nil where it concerns the app as a whole.

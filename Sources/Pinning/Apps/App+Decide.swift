@@ -16,7 +16,9 @@ extension App {
         let (events, state) = try Self.events(of: commands, app, id: id, in: context)
         // An empty change is refused too where there is nothing to command.
         guard let state else { throw .appUnknown(id) }
-        return AppChange(before: app, after: state, events: events, context: context)
+        let pauses = state.pauses(ofPlansSince: app, events)
+        return AppChange(
+            before: app, after: state.after(pauses, at: context.now), events: events + pauses, context: context)
     }
 
     /// The events of `commands`, one after the other, and the state after them.

@@ -69,6 +69,17 @@ extension Access {
         return Rights(limits: [self.parts(of: self.grants(of: principal, at: now), at: now)])
     }
 
+    /// What the author of a change may do: the principal's rights now, within the grants of the token with which it was written. The
+    /// token's own end plays no part, since it may have been made for this change alone.
+    func rights(ofAuthor change: ProposedChange, at now: Timestamp) -> Rights {
+        guard let id = change.author.principalID else { return self.rights(of: change.author, at: now) }
+        let rights = self.rights(ofPrincipal: id, at: now)
+        guard change.author.kind == .token else { return rights }
+        guard let terms = self.tokens[change.author.id]?.terms else { return .nothing }
+        guard let grants = terms.grants else { return rights }
+        return rights.limited(to: Rights(limits: [self.parts(of: grants, at: change.createdAt)]))
+    }
+
     /// The freeze that stands against some uses, the one that ends last; nil for none.
     func freeze(against uses: Set<PermissionUse>, at now: Timestamp) -> Freeze? {
         self.freezes.values.filter { freeze in uses.contains { freeze.binds($0, at: now) } }

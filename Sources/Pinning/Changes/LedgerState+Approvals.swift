@@ -89,12 +89,13 @@ extension LedgerState {
     ) throws(Refusal) -> Decision {
         let change = try self.open(id, in: context)
         guard change.recordedStatus != .draft else { throw .changeIsDraft(id) }
-        if change.isContributor(actor) {
+        let isContributor = change.isContributor(actor)
+        if isContributor {
             try self.requireCommands(of: change, in: context)
         } else {
             try self.requireJudge(of: change, in: context)
         }
-        let plan = try self.plan(of: change, in: context)
+        let plan = try self.plan(of: change, within: isContributor ? context.rights : nil, in: context)
         if bypassesApprovals {
             try self.checkMayBypass(plan, change.contributors + [actor], in: context)
         } else {

@@ -30,6 +30,8 @@ extension LedgerState {
                 bypassesApprovals: self.isHeldBack(plan, at: context.now), at: context.now)
         case .edit(let id, let base, let draft):
             let change = try self.open(id, in: context)
+            // An edit voids approvals, and who edits can withdraw: others need what it takes to reject.
+            if !change.isContributor(actor) { try self.requireEditor(of: change, in: context) }
             guard base == change.contentDigest else { throw .changeContentStale(id) }
             let (content, plan, end) = try self.content(of: draft, known: change.content.notBefore, in: context)
             guard content.digest(of: id) != change.contentDigest || end != change.expiresAt else {
@@ -111,6 +113,13 @@ extension LedgerState {
         return change
     }
 
+    /// Refuses to edit a change of others without the right to reject it.
+    private func requireEditor(of change: ProposedChange, in context: DecisionContext) throws(Refusal) {
+        for command in change.content.commands where !context.rights.allows(.approveChanges, at: command.reach) {
+            throw .changeOfOthers(change.id)
+        }
+    }
+
     /// Refuses a token that is limited to less than its owner: by a change it could do what it may not do.
     func requireCommands(of change: ProposedChange, in context: DecisionContext) throws(Refusal) {
         var context = context
@@ -176,19 +185,23 @@ extension LedgerState {
         )
     }
 
-    /// What a change does now, with the rights that its author has now.
+    /// What a change does now, with the rights that its author has now, within the limits of the token that it was written with.
     ///
+    /// - Parameter limit: What a contributor who applies it may do: no more is done. Nil for anyone else, who judges what others
+    ///   may do.
     /// - Throws: The refusal of a command; ``Refusal/changeConflict(_:)`` where something else would happen than was
     ///   written down.
-    package func plan(of change: ProposedChange, in context: DecisionContext) throws(Refusal) -> ChangePlan {
+    package func plan(
+        of change: ProposedChange, within limit: Rights? = nil, in context: DecisionContext
+    ) throws(Refusal) -> ChangePlan {
         var inner = context
         inner.commander = change.author
         inner.actor = change.author.kind
         inner.isForced = change.content.isForced
         inner.isImport = change.content.isImport
         inner.reason = change.content.reason
-        // Not the token's: it may have been made for this change alone, and ended since.
-        let rights = change.author.principalID.map { self.access.rights(ofPrincipal: $0, at: context.now) }
+        var rights = self.access.rights(ofAuthor: change, at: context.now)
+        if let limit { rights = rights.limited(to: limit) }
         let plan = try self.plan(change.content.commands, as: rights, in: inner)
         guard plan.digest == change.content.plan, !self.hasRolledBack(after: change) else {
             throw .changeConflict(change.id)
@@ -273,11 +286,6 @@ extension Command {
     fileprivate var size: Int {
         if case .app(_, let commands) = self { max(1, commands.count) } else { 1 }
     }
-}
-
-/// Where a rollout is: a host's candidate, or with nil the whole app.
-private struct RolloutPlace {
-    var host: HostPattern?
 }
 
 extension AppCommand {

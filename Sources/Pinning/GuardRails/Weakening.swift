@@ -1,12 +1,16 @@
 import PinWire
 
 /// What a change of an app takes from protection: what uses `protection.weaken`.
+///
+/// It is judged by what devices get, as ``Evaluator`` decides it, and not by the form of the commands. Where that cannot be told
+/// without the devices, it counts as weaker: a set of devices that is not known to be within another is taken to have others.
+/// Kill switches, the end of an app and the mode of its pins after their time have permissions and rules of their own.
 struct Weakening: Hashable, Sendable {
-    /// The hosts for which clients accept certificates afterwards, or will as a rollout goes on, that they refused before.
+    /// The hosts for whose names some device gets less afterwards than before, or will as a rollout's plan goes on: a weaker mode, or
+    /// nothing.
     ///
-    /// A mode is weaker, pins that are built in are replaced by a weaker mode, the host or its subdomains are protected no longer, a
-    /// more specific host is added with a weaker mode, or a candidate with a weaker mode goes to more devices. To drop a candidate, or
-    /// to roll it back, takes devices to what holds for the others, and is none of it.
+    /// Pins that are built in count as enforced where they are replaced, and as nothing where they replace a policy: no release is known
+    /// to have them.
     private(set) var hosts: [HostPattern] = []
     /// Whether clients stop enforcing pins of all hosts sooner, or fall back to fewer built-in ones.
     private(set) var isOfApp = false
@@ -17,26 +21,24 @@ struct Weakening: Hashable, Sendable {
     init(from before: App?, to after: App, by events: [AppEvent], of touched: [HostPattern]) {
         guard let before else { return }
         var weakened: Set<HostPattern> = []
-        var covering: Covering?
         for pattern in touched {
-            guard let now = after.hosts[pattern] else {
-                if before.hosts[pattern].map({ $0.strength > 0 || ($0.candidateStrength ?? 0) > 0 }) ?? false {
-                    weakened.insert(pattern)
-                }
-                continue
-            }
-            let known = before.hosts[pattern]
-            if known == nil, covering == nil { covering = Covering(before) }
-            guard let was = known ?? covering?.host(of: pattern) else { continue }
-            let isNarrower = known != nil && was.includesSubdomains && !now.includesSubdomains
-            let candidate = now.candidateStrength ?? .max
-            if isNarrower || now.strength < was.strength || candidate < was.candidateStrength ?? was.strength {
-                weakened.insert(pattern)
+            guard let was = before.hosts[pattern], let now = after.hosts[pattern],
+                was.includesSubdomains == now.includesSubdomains
+            else { continue }
+            if Self.isWeaker(Held(pattern, was, before), Held(pattern, now, after)) { weakened.insert(pattern) }
+        }
+        weakened.formUnion(Self.uncovered(from: before, to: after, of: touched))
+        if before.versionGate != after.versionGate || before.rollout != after.rollout
+            || before.rolloutRevision != after.rolloutRevision
+        {
+            for (pattern, now) in after.hosts {
+                guard let was = before.hosts[pattern], was.candidate != nil || now.candidate != nil else { continue }
+                if Self.isWeaker(Held(pattern, was, before), Held(pattern, now, after)) { weakened.insert(pattern) }
             }
         }
-        for spread in events.compactMap(\.spread) {
-            for (pattern, host) in after.hosts where spread.concerns(pattern) {
-                if let candidate = host.candidateStrength, candidate < host.strength { weakened.insert(pattern) }
+        for place in events.compactMap(\.continuedPlan) {
+            for (pattern, host) in after.hosts where place.host == nil || place.host == pattern {
+                if host.hasWeakerCandidate { weakened.insert(pattern) }
             }
         }
         self.hosts = weakened.sorted()
@@ -47,67 +49,113 @@ struct Weakening: Hashable, Sendable {
         self.isOfApp = isSooner || isNarrower
     }
 
+    /// The hosts that came, went, or changed whether subdomains are included, and for whose names another host holds now, or
+    /// none, that gives some device less.
+    private static func uncovered(from before: App, to after: App, of touched: [HostPattern]) -> Set<HostPattern> {
+        let moved = touched.filter { before.hosts[$0]?.includesSubdomains != after.hosts[$0]?.includesSubdomains }
+        guard !moved.isEmpty else { return [] }
+        let (was, now) = (Covering(before), Covering(after))
+        var weakened: Set<HostPattern> = []
+        func judge(_ name: String, _ pattern: HostPattern) {
+            if Self.isWeaker(was.held(of: name), now.held(of: name)) { weakened.insert(pattern) }
+        }
+        for pattern in moved {
+            // No pattern has the label `*`: these stand for all names one and more labels below that no other pattern is nearer to.
+            for name in [pattern.name, "*.\(pattern.name)", "*.*.\(pattern.name)"] { judge(name, pattern) }
+        }
+        for builtin in before.fallback.usesBuiltinPins ? before.fallback.hosts : [] {
+            guard let pattern = now.pattern(of: builtin.text) ?? was.pattern(of: builtin.text) else { continue }
+            judge(builtin.text, pattern)
+        }
+        return weakened
+    }
+
+    // MARK: What devices get
+
+    /// What clients require of a host's servers.
+    private enum Requirement {
+        case nothing
+        case builtin
+        case mode(PinMode)
+
+        init(_ policy: Policy?) { self = policy.map { .mode($0.mode) } ?? .builtin }
+
+        private var strength: Int {
+            switch self {
+            case .nothing: 0
+            case .builtin: PinMode.enforce.strength
+            case .mode(let mode): mode.strength
+            }
+        }
+
+        func isWeaker(than other: Requirement) -> Bool {
+            switch (self, other) {
+            case (.builtin, .builtin): false
+            case (.builtin, _): other.strength > 0
+            default: self.strength < other.strength
+            }
+        }
+    }
+
+    /// The requirements for a name: of devices outside the candidate's reach, and of those inside.
+    private struct Held {
+        var baseline: Requirement
+        /// Nil where there is no candidate.
+        var candidate: (requirement: Requirement, reach: CandidateReach)?
+
+        init(_ requirement: Requirement) { self.baseline = requirement }
+
+        init(_ pattern: HostPattern, _ host: Host, _ app: App) {
+            self.baseline = Requirement(host[.baseline])
+            self.candidate = host.candidate.map { (.mode($0.mode), CandidateReach(of: pattern, host, in: app)) }
+        }
+    }
+
+    /// Whether some device gets less now.
+    private static func isWeaker(_ was: Held, _ now: Held) -> Bool {
+        if now.baseline.isWeaker(than: was.baseline) { return true }
+        if let candidate = now.candidate {
+            // A weaker candidate counts before its rollout begins: it is what the rollout will give.
+            let isWeaker = candidate.requirement.isWeaker(than: (was.candidate?.requirement ?? was.baseline))
+            if isWeaker { return true }
+            // Devices that come inside.
+            if candidate.requirement.isWeaker(than: was.baseline),
+                was.candidate.map({ !candidate.reach.isWithin($0.reach) }) ?? true
+            {
+                return true
+            }
+        }
+        // Devices that come outside.
+        if let candidate = was.candidate, now.baseline.isWeaker(than: candidate.requirement) {
+            return now.candidate.map { !candidate.reach.isWithin($0.reach) } ?? !candidate.reach.isEmpty
+        }
+        return false
+    }
+
     /// The hosts of an app by the names that they hold for.
     private struct Covering {
-        private let hosts: [Host]
+        private let app: App
+        private let hosts: [(pattern: HostPattern, host: Host)]
         private let index: HostIndex
+        private let builtin: Set<String>
 
         init(_ app: App) {
-            self.hosts = app.hosts.map(\.value)
+            self.app = app
+            self.hosts = app.hosts.map { ($0.key, $0.value) }
             self.index = HostIndex(app.hosts.map { ($0.key, $0.value.includesSubdomains) })
+            self.builtin = app.fallback.usesBuiltinPins ? Set(app.fallback.hosts.map(\.text)) : []
         }
 
-        /// The host that holds for the names of a pattern; nil for none.
-        func host(of pattern: HostPattern) -> Host? {
-            // A wildcard stands for each name below; one is as good as another.
-            let name = pattern.isWildcard ? "any.\(pattern.name)" : pattern.name
-            return self.index.place(of: name).map { self.hosts[$0] }
-        }
-    }
-}
+        /// The pattern that holds for a name; nil for none.
+        func pattern(of name: String) -> HostPattern? { self.index.place(of: name).map { self.hosts[$0].pattern } }
 
-extension Host {
-    /// How much the baseline refuses; pins that are built into the app are enforced.
-    fileprivate var strength: Int {
-        switch self.baseline {
-        case .builtin: PinMode.enforce.strength
-        case .policy(let policy): policy.mode.strength
-        }
-    }
-
-    fileprivate var candidateStrength: Int? { self.candidate?.mode.strength }
-}
-
-extension AppEvent {
-    /// The rollouts whose candidates go to more devices by it, or may; nil for an event of another kind.
-    fileprivate var spread: Spread? {
-        switch self {
-        case .appRolloutSet: .ofAllHosts
-        case .hostRolloutSet(let host, _): .ofHost(host)
-        case .rolloutPlanSet(let host, _), .rolloutStepTaken(let host, _, _), .rolloutStepApproved(let host, _),
-            .rolloutResumed(let host):
-            host.map { .ofHost($0) } ?? .ofAllHosts
-        case .appCreated, .appRenamed, .versionGateSet, .fallbackSet, .monitoringSet, .pinsValidUntilSet, .appArchived,
-            .appUnarchived, .hostAdded, .hostSubdomainsSet, .hostRemoved, .modeSet, .endpointsSet, .candidateStarted,
-            .candidatePromoted, .candidateDropped, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
-            .keyDescribed, .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged,
-            .versionKillSwitchReleased, .guardRailSet, .guardRailsOverridden, .changeReverted, .rotationStarted,
-            .rotationAdvanced, .rotationAborted, .rolloutPlanCleared, .rolloutSampleReached, .rolloutStepExtended,
-            .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused, .rolloutRolledBack, .telemetryReacted,
-            .clientSet, .clientRemoved, .clientKeySet:
-            nil
-        }
-    }
-
-    fileprivate enum Spread {
-        case ofHost(HostPattern)
-        case ofAllHosts
-
-        func concerns(_ pattern: HostPattern) -> Bool {
-            switch self {
-            case .ofHost(let host): host == pattern
-            case .ofAllHosts: true
+        func held(of name: String) -> Held {
+            guard let place = self.index.place(of: name) else {
+                let wildcard = name.firstIndex(of: ".").map { "*\(name[$0...])" }
+                let isBuiltin = self.builtin.contains(name) || wildcard.map(self.builtin.contains) == true
+                return Held(isBuiltin ? .builtin : .nothing)
             }
+            return Held(self.hosts[place].pattern, self.hosts[place].host, self.app)
         }
     }
 }
