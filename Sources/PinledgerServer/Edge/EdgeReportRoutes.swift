@@ -35,6 +35,7 @@ struct EdgeReportRoutes: Sendable {
         // Bodies that are not whole yet are bounded with all other requests.
         let body = try await exchange.body()
         let path = exchange.request.head.path ?? ""
+        let address = ClientAddress.of(exchange, trusted: self.services.trustedProxies.networks)
         let report = WaitingReport(
             path: String(path.prefix { $0 != "?" }),
             fields: Self.fields.compactMap { name in
@@ -42,9 +43,9 @@ struct EdgeReportRoutes: Sendable {
                     WaitingReport.Field(name: name.rawName, value: $0)
                 }
             },
-            address: "\(ClientAddress.of(exchange, trusted: self.services.trustedProxies.networks))", body: body)
-        guard self.services.reports.add(report) else {
-            throw Problem(.overloaded, "Too many reports wait to be passed on.")
+            address: "\(address)", body: body)
+        guard self.services.reports.add(report, from: "\(ClientNetwork(of: address))") else {
+            throw Problem(.overloaded, "Too many reports wait to be passed on, of your network or of all.")
         }
         return .json(["queued": true], status: .accepted)
     }
