@@ -65,9 +65,15 @@ import Testing
         #expect(test.isAccepted("tok_x") && test.isAccepted("tok_y"))
     }
 
-    @Test func `a sign-in ends no session of another person, and none that is in no browser`() throws {
+    @Test func `a sign-in of another person in the same browser ends the first one's session`() throws {
         var test = self
         try test.give(.identity(.signIn(Self.inBrowser("tok_o", "2", after: "tok_w"))))
+        #expect(!test.isAccepted("tok_w"))
+        #expect(test.state.access.tokens["tok_o"]?.isValid(at: noon) == true)
+    }
+
+    @Test func `a sign-in ends no session that is in no browser`() throws {
+        var test = self
         try test.give(.identity(.signIn(signIn(as: "tok_s"))))
         try test.give(.identity(.signIn(Self.inBrowser("tok_x", after: "tok_s"))))
         for id in ["tok_w", "tok_s", "tok_x"] { #expect(test.isAccepted(id)) }

@@ -276,8 +276,9 @@ extension Access {
                 events.append(.identityLinked(signIn.identity, principal: admission.principal))
             }
         }
+        // Whoever's it is: its cookie is gone, and nobody could sign it out any more.
         if let id = signIn.earlier, let earlier = self.tokens[id], earlier.isValid(at: context.now),
-            earlier.terms?.principal == admission.principal, earlier.terms?.origin?.isForBrowser == true
+            earlier.terms?.origin?.isForBrowser == true
         {
             events.append(.tokenRevoked(id: id))
         }

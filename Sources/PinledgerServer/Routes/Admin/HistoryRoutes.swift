@@ -10,8 +10,8 @@ import Publishing
 /// The history of an app and of the whole ledger.
 struct HistoryRoutes: Sendable {
     let services: Services
-    /// Searches take connections to the database for longer than anything else.
-    private let searches = ConcurrencyLimiter<Never>(limit: 2)
+    /// Searches take connections to the database for longer than anything else. A person or service account has one at a time.
+    private let searches = ConcurrencyLimiter<String>(limit: 2) { _ in 1 }
     private static let query = ["type", "actor", "since", "until", "after", "search", "order", "limit", "cursor"]
 
     init(services: Services) {
@@ -118,10 +118,12 @@ struct HistoryRoutes: Sendable {
             return position
         }
         let isSearch = filter.text != nil || filter.principal != nil
-        let place = isSearch ? self.searches.take() : nil
+        let place = isSearch ? self.searches.take(for: exchange.actor.map { [$0.party] } ?? []) : nil
         defer { place?.release() }
         guard !isSearch || place != nil else {
-            throw Problem(.overloaded, "Two other searches of the history are running.")
+            throw Problem(
+                .overloaded,
+                "A search of the history by you is running already, or two by others: one each, two in all.")
         }
         let page = try await self.services.reader.history(filter, from: boundary, ascending: ascending, limit: limit)
 
