@@ -48,17 +48,17 @@ class World:
         self.server = TLSServer(self.good)
         node.api.must("PATCH", f"/v1/apps/{app}/hosts/{HOST}", {"endpoints": [f"{HOST}:{self.server.port}"]})
 
-    def arguments(self, *more: str, store: bool = True, service: str | None = None) -> list[str]:
+    def arguments(self, *more: str, store: bool = True, service: str | None = None, host: str = HOST) -> list[str]:
         arguments = [
-            BINARY, "fetch-url", f"https://{HOST}:{self.server.port}/hello", "--pinned-by", self.app, "--trusted-keys", str(self.keys),
+            BINARY, "fetch-url", f"https://{host}:{self.server.port}/hello", "--pinned-by", self.app, "--trusted-keys", str(self.keys),
             "--service", service or f"http://127.0.0.1:{self.node.port}", "--ca-file", str(self.trusted), "--connect-to", "127.0.0.1",
         ]  # fmt: skip
         if store:
             arguments += ["--store", str(self.home / "store")]
         return [*arguments, *more]
 
-    def fetch(self, *more: str, status: int = 0, store: bool = True, service: str | None = None) -> str:
-        command = self.arguments(*more, store=store, service=service)
+    def fetch(self, *more: str, status: int = 0, store: bool = True, service: str | None = None, host: str = HOST) -> str:
+        command = self.arguments(*more, store=store, service=service, host=host)
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stderr

@@ -113,6 +113,18 @@ def test_the_last_good_document_holds_while_no_service_answers(world):
     world.fetch("--strict", service=nowhere, status=8)
 
 
+def test_an_app_that_no_service_has_ends_the_command(world):
+    assert "pinledger app list" in world.fetch("--pinned-by", "com.example.misspelled", store=False, status=5)
+
+
+def test_a_name_in_other_letters_is_judged_by_its_a_label(world):
+    label = "xn--bcher-kva.example"
+    books = Issued(world.home, "books", world.authority, label)
+    world.node.cli("host", "add", world.app, label, "--primary", str(books.certificate), "--backup", str(world.spare.request))
+    world.server.serve(books)
+    assert f"{label}: matched" in world.fetch(host="bücher.example")
+
+
 def test_an_altered_store_is_no_reason_to_connect_without_pins(world):
     world.fetch()
     stored = (world.home / "store").read_bytes()

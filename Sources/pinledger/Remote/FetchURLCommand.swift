@@ -20,7 +20,7 @@ struct FetchURLCommand: AsyncParsableCommand {
             where no service answers. With --report-key it reports the outcome to the first service, signed, where the \
             document asks for reports.
 
-            Exit codes: 0 answered, 8 not reachable, 10 refused by the chain or by the pins, or the document does not verify.
+            Exit codes: 0 answered, 5 no such app, 8 not reachable, 10 refused by the chain or by the pins, or the document does not verify.
             """)
 
     @Argument(help: "The address, beginning with https://.") var url: String
@@ -62,7 +62,8 @@ struct FetchURLCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let url = URLComponents(string: self.url), url.scheme?.lowercased() == "https",
-            let host = url.host.map({ $0.trimmingCharacters(in: ["[", "]"]) }),
+            // In A-labels, as documents and certificates have names.
+            let host = url.encodedHost.map({ $0.trimmingCharacters(in: ["[", "]"]) }),
             !host.isEmpty, url.user == nil
         else {
             throw CommandFailure("\(self.url) is no address that begins with https://", status: .usage)
@@ -215,6 +216,11 @@ struct FetchURLCommand: AsyncParsableCommand {
                 throw CommandFailure("there is no document: \(failure)", status: .unreachable)
             }
             guard !isRefused else { throw CommandFailure("\(failure)", status: .notVerified) }
+            guard !failure.isOfUnknownApp else {
+                throw CommandFailure(
+                    "no service has documents of \(self.pinnedBy): \(failure)",
+                    advice: "Compare the id with those of pinledger app list.", status: .notFound)
+            }
             return Console.error("There is no document: \(failure)")
         }
         Console.error("The stored document, version \(held.version), goes on: \(failure)")
@@ -267,5 +273,12 @@ struct FetchURLCommand: AsyncParsableCommand {
         let reason = verdict.decision.map { " (\($0.reason.rawValue)\(arm))" } ?? ""
         let match = verdict.match.map { ", by \($0)" } ?? ""
         Console.error("\(event.host): \(verdict.result.rawValue)\(reason)\(match)")
+    }
+}
+
+extension RefreshFailure {
+    /// Whether each service answered that it has no such document.
+    fileprivate var isOfUnknownApp: Bool {
+        !self.troubles.isEmpty && self.troubles.allSatisfy { $0.cause == .status(404) }
     }
 }

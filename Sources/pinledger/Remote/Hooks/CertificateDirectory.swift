@@ -27,6 +27,7 @@ final class CertificateDirectory {
                 "\(self.path)/releases cannot be made: \(ErrorText.sentence(for: error))", status: .usage)
         }
         for directory in [self.path, "\(self.path)/releases"] { try Self.requireOwn(directory, isDirectory: true) }
+        try Self.requireOwnParents(of: self.path)
         self.lock = try await FileLock("\(self.path)/lock")
     }
 
@@ -68,6 +69,30 @@ final class CertificateDirectory {
                 advice:
                     "An account that may write there decides what this command runs: chown and chmod go-w it, or name another directory.",
                 status: .usage)
+        }
+    }
+
+    /// Refuses a directory below one whose entries another account than root may rename: it could put another in its place. A sticky
+    /// directory such as `/tmp` lets nobody rename what is not theirs.
+    private static func requireOwnParents(of path: String) throws {
+        guard let resolved = realpath(path, nil) else {
+            throw CommandFailure("\(path) cannot be looked at", status: .usage)
+        }
+        defer { free(resolved) }
+        var parent = URL(fileURLWithPath: String(cString: resolved)).deletingLastPathComponent()
+        while true {
+            let facts = try? FileManager.default.attributesOfItem(atPath: parent.path)
+            guard let mode = facts?[.posixPermissions] as? Int, let owner = facts?[.ownerAccountID] as? Int,
+                owner == Int(geteuid()) || owner == 0, mode & 0o022 == 0 || mode & 0o1000 != 0
+            else {
+                throw CommandFailure(
+                    "\(path) is below \(parent.path), which another account may write to",
+                    advice:
+                        "It could put another directory in its place, and so decide what this command runs: chown and chmod go-w \(parent.path), or name another directory.",
+                    status: .usage)
+            }
+            guard parent.path != "/" else { return }
+            parent.deleteLastPathComponent()
         }
     }
 
