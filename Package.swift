@@ -228,7 +228,7 @@ let package = Package(
         ),
 
         // openapi/openapi.yaml and the handbook's pages, embedded.
-        .target(name: "CHandbook", exclude: ["openapi.yaml", "pages"]),
+        .target(name: "CHandbook", exclude: ["openapi.json", "openapi.yaml", "pages"]),
         .target(name: "Handbook", dependencies: ["CHandbook", "CMarkdown"], swiftSettings: [.strictMemorySafety()]),
 
         // The server, and the program: serving, and the operators' commands.

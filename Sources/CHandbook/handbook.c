@@ -7,6 +7,10 @@ static const unsigned char contract[] = {
 #embed "openapi.yaml"
 };
 
+static const unsigned char contract_json[] = {
+#embed "openapi.json"
+};
+
 static const unsigned char specs_schema[] = {
 #embed "specs.schema.json"
 };
@@ -203,6 +207,10 @@ static const struct handbook_text pages[] = {
 
 struct handbook_text handbook_contract(void) {
     return (struct handbook_text){"openapi.yaml", contract, sizeof contract};
+}
+
+struct handbook_text handbook_contract_json(void) {
+    return (struct handbook_text){"openapi.json", contract_json, sizeof contract_json};
 }
 
 struct handbook_text handbook_specs_schema(void) {

@@ -8,6 +8,9 @@ package enum Handbook {
     /// The contract: OpenAPI 3.1 in YAML.
     package static let contract: [UInt8] = unsafe Self.bytes(handbook_contract())
 
+    /// The contract in JSON: the same description.
+    package static let contractJSON: [UInt8] = unsafe Self.bytes(handbook_contract_json())
+
     /// The JSON Schema (2020-12) of files with specs of apps, which `pinledger plan` takes.
     package static let specsSchema: [UInt8] = unsafe Self.bytes(handbook_specs_schema())
 

@@ -26,7 +26,7 @@ LEDGER_TABLES = ["event", "tree_node", "stream", "head", "command", "signing_sec
                  "webhook_secret", "material"]  # fmt: skip
 # Sentences: no program reads them.
 WORDS = {"advice", "detail", "errors", "headline", "message", "sentence", "text", "title", "what", "why", "remedy", "summary"}
-PAGES = ("/openapi.yaml", "/client-integration.md", "/problems", "/handbook", "/v1/guard-rails")
+PAGES = ("/openapi.yaml", "/openapi.json", "/client-integration.md", "/problems", "/handbook", "/v1/guard-rails")
 EXPORTS = Path(__file__).parents[2] / "Sources/ClientFormats/Exports/ExportFormat.swift"
 
 

@@ -2,7 +2,9 @@
 
 import functools
 import json
+from pathlib import Path
 
+import contract_json
 from contract import CONTRACT, answers, examples_of, operations, requests, resolved
 from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -48,6 +50,79 @@ def inline_schemas():
     for part in ("parameters", "headers", "requestBodies", "responses"):
         yield from walk(CONTRACT["components"].get(part, {}), part)
     yield from walk(CONTRACT["paths"], "paths")
+
+
+def parts(schema, place: str, is_condition: bool = False):
+    """A schema and all schemas in it, each with its place and with whether it only says when another one holds."""
+    yield place, schema, is_condition
+    if not isinstance(schema, dict):
+        return
+    for key in ("properties", "patternProperties", "dependentSchemas"):
+        for name, part in schema.get(key, {}).items():
+            yield from parts(part, f"{place}.{name}", is_condition)
+    for key in ("allOf", "anyOf", "oneOf", "prefixItems"):
+        for index, part in enumerate(schema.get(key, [])):
+            yield from parts(part, f"{place}/{key}/{index}", is_condition)
+    for key in ("items", "propertyNames", "contains", "contentSchema"):
+        if key in schema:
+            yield from parts(schema[key], f"{place}/{key}", is_condition)
+    for key in ("additionalProperties", "unevaluatedProperties"):
+        # Generators know true and false here.
+        if isinstance(schema.get(key), dict):
+            yield from parts(schema[key], f"{place}/{key}", is_condition)
+    for key in ("not", "if", "then", "else"):
+        if key in schema:
+            yield from parts(schema[key], f"{place}/{key}", True)
+
+
+def generators_fail_at(schema, is_condition: bool) -> str | None:
+    """The reason for which a program that makes clients from the contract refuses a schema, or makes code that fails."""
+    if isinstance(schema, bool):
+        return "a boolean instead of a schema: use {}, `not` or `additionalProperties`"
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if "const" in schema and not types:
+        return "a constant without its type"
+    if is_condition:
+        # Generators pass over conditions.
+        return None
+    if any(isinstance(value, bool) for value in [schema.get("const"), *schema.get("enum", [])]):
+        return "a boolean as constant, which clients compare with its text: use `type: boolean` and `not`"
+    if "properties" in schema and ("anyOf" in schema or "oneOf" in schema):
+        return "alternatives beside members, of which clients have one or the other: use `if`, `then` and `else`"
+    if "$ref" in schema and ("properties" in schema or "required" in schema):
+        return "members beside a reference, of which clients have one or the other: use `allOf`"
+    if "array" in types and "items" not in schema:
+        return "an array without its items"
+    if len(types) > 1 and {"array", "object"} & set(types):
+        return "an array or object that may be of another type: use `oneOf`"
+    if not schema.get("pattern", "^").startswith("^"):
+        return "a pattern without ^, which clients compare from the beginning"
+    return None
+
+
+def test_a_client_can_be_made_of_every_schema_of_the_contract():
+    named = [*SCHEMAS.items(), *inline_schemas()]
+    found = [part for place, schema in named for part in parts(schema, place)]
+    assert len(found) > 3000
+    failures = [f"{place}: {why}" for place, part, is_condition in found if (why := generators_fail_at(part, is_condition))]
+    assert failures == [], "\n".join(failures)
+
+
+def test_a_schema_of_which_no_client_can_be_made_is_named():
+    failing = [
+        True, {"const": 1}, {"type": "boolean", "const": True}, {"enum": [False, None]}, {"properties": {}, "anyOf": [{}]},
+        {"$ref": "", "required": []}, {"type": "array"}, {"type": ["array", "null"], "items": {}}, {"type": "string", "pattern": "b$"},
+    ]  # fmt: skip
+    assert [schema for schema in failing if not generators_fail_at(schema, False)] == []
+    for key in ("not", "if", "then", "else"):
+        assert [place for place, part, condition in parts({key: {"const": 1}}, "") if generators_fail_at(part, condition)] == [f"/{key}"]
+        assert not any(generators_fail_at(part, condition) for _, part, condition in parts({key: {"type": "array"}}, ""))
+
+
+def test_the_contract_in_json_is_that_in_yaml():
+    kept = Path(__file__).resolve().parents[2] / "openapi/openapi.json"
+    assert kept.read_text() == contract_json.text(), "run `python3 Tests/Support/python/contract_json.py`"
 
 
 def test_every_schema_of_the_contract_has_a_description():
@@ -134,6 +209,15 @@ def test_every_example_of_an_answer_fits_its_schema():
     assert len(cases) > 500
     found = misfits(cases)
     assert found == [], "\n".join(found)
+
+
+def test_every_example_of_a_problem_has_the_status_of_its_answer():
+    problems = [
+        (f"{operation} {name}", status, value) for operation, status, name, schema, value in answers()
+        if schema == {"$ref": "#/components/schemas/Problem"}
+    ]  # fmt: skip
+    assert len(problems) > 300
+    assert [place for place, status, value in problems if str(value["status"]) != status] == []
 
 
 def test_every_example_of_a_parameter_fits_its_schema():

@@ -14,6 +14,9 @@ struct handbook_text {
 /// The contract: openapi.yaml.
 struct handbook_text handbook_contract(void);
 
+/// The contract in JSON: openapi.json.
+struct handbook_text handbook_contract_json(void);
+
 /// The JSON Schema of files with specs of apps: specs.schema.json.
 struct handbook_text handbook_specs_schema(void);
 

@@ -88,8 +88,8 @@ struct AccessEntry {
 extension AccessEntry {
     /// What the first part of a path may be, where there is no operation at it.
     private static let beginnings: Set = [
-        "calendars", "client", "compat", "handbook", "healthz", "log", "metrics", "openapi.yaml", "problems", "readyz",
-        "v1",
+        "calendars", "client", "compat", "handbook", "healthz", "log", "metrics", "openapi.json", "openapi.yaml",
+        "problems", "readyz", "v1",
     ]
 
     /// The path of a request as far as it can hold no secret: without the query, and with its parameters only where the operation took

@@ -12,6 +12,10 @@ struct OperationsRoutes: Sendable {
         contentType: "application/yaml", cacheControl: "public, max-age=300",
         body: PreparedBody(Handbook.contract)
     )
+    private static let contractJSON = PreparedAnswer(
+        contentType: "application/json", cacheControl: "public, max-age=300",
+        body: PreparedBody(Handbook.contractJSON)
+    )
 
     var routes: [Route] {
         [
@@ -23,6 +27,12 @@ struct OperationsRoutes: Sendable {
                 needsNoLedger: true
             ) {
                 try Self.contract.response(to: $0.request)
+            },
+            Route(
+                "getContractJSON", .get, "/openapi.json", surface: .both, access: .everybody, isPrepared: true,
+                needsNoLedger: true
+            ) {
+                try Self.contractJSON.response(to: $0.request)
             },
             Route("listProblems", .get, "/problems", surface: .both, access: .everybody, needsNoLedger: true) { _ in
                 .json(["problems": .array(ProblemType.allCases.map(Self.explanation))])

@@ -119,7 +119,9 @@ def pin_with_file() -> dict:
         "description": "A file with a certificate, a signing request or a public key, relative to this file.",
         "type": "string",
     }
-    pin["oneOf"].append({"required": ["file"]})
+    for part in ("if", "then", "else"):
+        del pin[part]
+    pin["oneOf"] = [{"required": [name]} for name in ("pin", "material", "material_base64", "file")]
     return pin
 
 
