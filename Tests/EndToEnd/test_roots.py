@@ -10,12 +10,14 @@ import pytest
 from ceremony import Ceremony, Thief, run
 from client_apps import World
 from edges import Edge, Liar, answer, key_file, rename
-from pinledger import BINARY, Server, eventually
+from pinledger import BINARY, Server, canonical, eventually
 from problems import expect_problem
 from securesystemslib.signer import CryptoSigner, SSlibKey
 from tls_server import openssl
-from tuf.api.exceptions import UnsignedMetadataError
+from tuf.api.exceptions import DownloadHTTPError, UnsignedMetadataError
 from tuf.api.metadata import Metadata, Root
+from tuf.api.serialization import DeserializationError
+from tuf.ngclient import Updater
 
 HOST = "api.example.com"
 
@@ -73,6 +75,37 @@ def test_a_root_that_another_tool_has_made_and_signed_is_published(ceremony, tmp
     ceremony.server.cli("root", "publish", str(path), "--reason", "made elsewhere")
     served = ceremony.server.api.get("/client/v1/root.json")
     assert served.status == 200 and Metadata[Root].from_bytes(served.body).signed.version == 1
+
+
+def test_a_tuf_client_that_is_pointed_at_the_server_follows_the_roots(ceremony, tmp_path):
+    first = ceremony.publish()
+    ceremony.new_key()
+    ceremony.publish()
+    third = ceremony.publish(expires="2037-01-01")
+    updater = Updater(
+        str(tmp_path / "tuf"), f"http://127.0.0.1:{ceremony.server.api.port}/client/v1/roots/", bootstrap=first.read_bytes()
+    )  # fmt: skip
+    with pytest.raises(DownloadHTTPError):
+        # After the roots it looks for TUF's timestamps.
+        updater.refresh()
+    assert Metadata[Root].from_file(str(tmp_path / "tuf/root.json")).signed.version == 3
+    assert ceremony.server.api.get("/client/v1/roots/3.root.json").body == third.read_bytes()
+    for name in ("03.root.json", "3.root", "3.root.json.root.json", ".root.json"):
+        assert ceremony.server.api.get(f"/client/v1/roots/{name}").status == 400, name
+
+
+def test_a_root_that_some_tuf_tool_does_not_read_is_not_published(ceremony):
+    path = ceremony.draft(signers=())
+    file = json.loads(path.read_bytes())
+    file["signed"]["roles"]["mirrors"] = {"keyids": [], "threshold": 1}
+    path.write_bytes(canonical(file))
+    for name in ("ada", "cleo"):
+        run("root", "sign", path, "--key-file", ceremony.home / name)
+    with pytest.raises(DeserializationError):
+        Metadata[Root].from_file(str(path))
+    assert "/signed/roles/mirrors" in run("root", "check", path, status=10)
+    body = {"root": json.loads(path.read_bytes()), "reason": "a test"}
+    expect_problem(ceremony.server.api.request("POST", "/v1/roots", body), 422, "invalid_value", "/root/signed/roles/mirrors")
 
 
 def test_a_key_in_a_module_signs_what_the_payload_prints(ceremony, tmp_path):
@@ -296,7 +329,8 @@ def test_an_export_for_web_servers_has_the_roots(ceremony, tmp_path):
     run("edge", "export", place, "--upstream", f"http://127.0.0.1:{ceremony.server.port}", "--upstream-token-file", token, "--trusted-keys", shipped,
         "--objects", tmp_path / "objects")  # fmt: skip
     for version in (1, 2):
-        assert (place / f"client/v1/roots/{version}").read_bytes() == ceremony.file(version).read_bytes()
+        for name in (f"{version}", f"{version}.root.json"):
+            assert (place / "client/v1/roots" / name).read_bytes() == ceremony.file(version).read_bytes()
     assert (place / "client/v1/root.json").read_bytes() == ceremony.file(2).read_bytes()
     objects = [json.loads(line) for line in (tmp_path / "objects").read_text().splitlines()]
     assert {"client/v1/roots/1", "client/v1/roots/2", "client/v1/root.json"} <= {one["key"] for one in objects}

@@ -103,6 +103,40 @@ import Testing
         #expect(throws: RootOfTrust.Failure.malformedRoot) { try RootOfTrust(Array(unsound.utf8)) }
     }
 
+    /// What is replaced in a sound root so that some TUF tool does not read it, by what, and the place of the defect.
+    static let strange: [(String, String, String)] = [
+        (#""1.0.34""#, #""1.x""#, "/signed/spec_version"), (#""1.0.34""#, #""1.0.3.4""#, "/signed/spec_version"),
+        (#""consistent_snapshot":true"#, #""consistent_snapshot":1"#, "/signed/consistent_snapshot"),
+        (#""snapshot":{"keyids""#, #""snapshots":{"keyids""#, "/signed/roles/snapshot"),
+        (
+            #""timestamp":{"keyids":[],"threshold":1}"#, #""timestamp":{"keyids":[],"threshold":0}"#,
+            "/signed/roles/timestamp/threshold"
+        ),
+        (#""timestamp":{"keyids":[]"#, #""timestamp":{"keyids":["x"]"#, "/signed/roles/timestamp/keyids/0"),
+        (#""roles":{"#, #""roles":{"mirrors":{"keyids":[],"threshold":1},"#, "/signed/roles/mirrors"),
+        (#""keys":{"#, #""keys":{"00":{"keytype":"rsa","keyval":{"public":"x"},"scheme":"rsa"},"#, "/signed/keys/00"),
+        (#""scheme":"ed25519"}"#, #""scheme":"ed25519","x-owner":"ada"}"#, "/signed/keys/"),
+    ]
+
+    @Test(arguments: Self.strange)
+    func `a root that some TUF tool does not read is one for clients, and is not published`(
+        text: String, replacement: String, place: String
+    ) throws {
+        let sound = String(decoding: try self.file(1).bytes, as: UTF8.self)
+        let strange = try SignedRoot(Array(sound.replacing(text, with: replacement).utf8))
+        let defect = #expect(throws: JSONDefect.self) { try strange.checkProfile() }
+        #expect(defect?.pointer.text.hasPrefix(place) == true, "\(defect?.pointer.text ?? "")")
+    }
+
+    @Test func `a root that is drafted here may be published, with further members of later releases too`() throws {
+        let root = try self.file(1)
+        #expect(throws: Never.self) { try root.checkProfile() }
+        var members = try #require(root.signed.objectValue)
+        members["x-note"] = "later"
+        let later = try SignedRoot(JSONField(["signatures": [], "signed": .object(members)]))
+        #expect(throws: Never.self) { try later.checkProfile() }
+    }
+
     @Test func `a key under another one's id is malformed`() throws {
         let sound = String(decoding: try self.file(1).bytes, as: UTF8.self)
         let (ada, bob) = (try RootSigner("Ada").publicKey, try RootSigner("Bob").publicKey)

@@ -1,6 +1,6 @@
 /// The content of a root of trust: which keys sign documents, and which keys sign the root that comes next.
 ///
-/// The format is root metadata of The Update Framework (TUF specification 1.0.34, section 4.3), narrowed to Ed25519. Its role
+/// The format is a profile of root metadata of The Update Framework (TUF specification 1.0.34, section 4.3), for Ed25519 alone. Its role
 /// `targets` names the keys of documents. Roles that this project has no use for (`snapshot`, `timestamp`), and members that it does
 /// not know, are kept and have no meaning here.
 package struct RootMetadata: Hashable, Sendable {
@@ -44,7 +44,7 @@ package struct RootMetadata: Hashable, Sendable {
         Hex.encode(sha256(Self.key(publicKey).canonicalBytes))
     }
 
-    private static func key(_ publicKey: [UInt8]) -> JSON {
+    static func key(_ publicKey: [UInt8]) -> JSON {
         ["keytype": "ed25519", "keyval": ["public": .string(Hex.encode(publicKey))], "scheme": "ed25519"]
     }
 
@@ -113,7 +113,7 @@ package struct RootMetadata: Hashable, Sendable {
         return Role(named: keys, threshold: Int(threshold))
     }
 
-    private static func publicKey(_ field: JSONField, _ id: String) throws(JSONDefect) -> [UInt8] {
+    static func publicKey(_ field: JSONField, _ id: String) throws(JSONDefect) -> [UInt8] {
         var key = try field.members()
         guard try key.required("keytype").string() == "ed25519", try key.required("scheme").string() == "ed25519" else {
             throw field.defect("must be of the type ed25519")

@@ -26,6 +26,8 @@ public struct RootOfTrust: Hashable, Sendable {
 
     /// The most bytes of a root: 16 KiB.
     public static let byteLimit = 16 << 10
+    /// The end of the names under which TUF clients look for roots (TUF specification 1.0.34, section 5.3.3).
+    package static let fileSuffix = ".root.json"
 
     package let file: SignedRoot
 

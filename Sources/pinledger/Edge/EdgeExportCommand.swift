@@ -146,8 +146,14 @@ struct EdgeExportCommand: AsyncParsableCommand {
     }
 
     private static func files(of roots: [RootOfTrust]) -> [(path: String, bytes: [UInt8])] {
-        roots.map { ("client/v1/roots/\($0.version)", $0.bytes) }
-            + (roots.last.map { [("client/v1/root.json", $0.bytes)] } ?? [])
+        var files: [(path: String, bytes: [UInt8])] = []
+        for root in roots {
+            // Each stands under two names, of which the second one is that of TUF's clients.
+            files.append(("client/v1/roots/\(root.version)", root.bytes))
+            files.append(("client/v1/roots/\(root.version)\(RootOfTrust.fileSuffix)", root.bytes))
+        }
+        if let newest = roots.last { files.append(("client/v1/root.json", newest.bytes)) }
+        return files
     }
 
     private static let keySetPath = "client/v1/jwks.json"

@@ -9,7 +9,7 @@ struct RootCheckCommand: ParsableCommand {
             pinledger root check 1.root.json
             pinledger root check 2.root.json --after 1.root.json
 
-            The exit code is 10 where clients would not take it.
+            The exit code is 10 where clients would not take it, or no server would publish it.
             """)
     @Argument(help: "File with the root.", completion: .file()) var file: String
     @Option(help: ArgumentHelp("The root before this one.", valueName: "file"), completion: .file())
@@ -19,6 +19,12 @@ struct RootCheckCommand: ParsableCommand {
         let root = try RootFile.read(self.file)
         let before = try self.after.map { try RootFile.read($0) }
         RootReport.print(root, after: before?.metadata)
+        do throws(JSONDefect) { try root.checkProfile() } catch {
+            throw CommandFailure(
+                "no server publishes the root, because TUF tools do not read it: \(error)",
+                advice: "Have it drafted again: `pinledger root draft FILE` writes what all of them read.",
+                status: .notVerified)
+        }
         do throws(RootOfTrust.Failure) {
             guard let before else {
                 _ = try RootOfTrust(root.bytes)

@@ -32,6 +32,7 @@ struct RootAdminRoutes: Sendable {
             guard root.bytes.count <= RootOfTrust.byteLimit else {
                 throw field.defect("has more than \(RootOfTrust.byteLimit) bytes")
             }
+            try root.checkProfile(at: field.pointer)
             return (root, try members.optional("restart")?.bool() ?? false)
         }
         let (root, restarts) = change.content

@@ -14,10 +14,15 @@ struct RootRoutes: Sendable {
             Route("getRootVersion", .get, "/client/v1/roots/{version}", surface: .client, access: .everybody) {
                 exchange in
                 let text = exchange.parameters["version"] ?? ""
-                // One spelling for each: caches keep them by their paths.
-                guard let version = Int64(text), "\(version)" == text, (1...JSON.largestInteger).contains(version)
+                let digits =
+                    text.hasSuffix(RootOfTrust.fileSuffix) ? text.dropLast(RootOfTrust.fileSuffix.count) : text[...]
+                // One spelling of each number: caches keep roots by their paths.
+                guard let version = Int64(digits), "\(version)" == digits, (1...JSON.largestInteger).contains(version)
                 else {
-                    throw Problem(.malformedRequest, "In the path, version must be a whole number from 1 on.")
+                    throw Problem(
+                        .malformedRequest,
+                        "In the path, version must be a whole number from 1 on, or one with \(RootOfTrust.fileSuffix) after it."
+                    )
                 }
                 return try self.response(to: exchange, version: version)
             },
