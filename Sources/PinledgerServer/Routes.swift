@@ -98,7 +98,7 @@ struct Routes: Sendable {
             + SSLPinningRoutes(tools: compat).routes
             + HandbookRoutes().routes
             + ReadinessRoutes(services: services, push: self.push).routes
-            + OperationsRoutes(version: services.version).routes
+            + OperationsRoutes(version: services.version, trialSetup: services.trialSetup).routes
             + MetricsRoutes(samples: NodeMetrics(services: services, push: self.push, tallies: tallies).samples).routes
     }
 

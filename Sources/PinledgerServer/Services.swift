@@ -59,6 +59,8 @@ package struct Services: Sendable {
     package let tokenUses = TokenUseTally()
     /// Whether the node is on its way out.
     package let drain = Drain()
+    /// Whether a trial is still being set up.
+    package var trialSetup = TrialSetup()
     /// What the node counts and measures.
     package let metrics: MetricRegistry
     /// When the node was made.

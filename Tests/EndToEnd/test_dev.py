@@ -1,5 +1,6 @@
 """`pinledger dev`: what it prints works, and SIGHUP does not end it."""
 
+import json
 import os
 import re
 import signal
@@ -41,6 +42,19 @@ def test_every_command_that_dev_prints_works_in_another_shell(dev_server):
         done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, (commands[last], done.stdout, done.stderr)
         assert "com.example.app" in done.stdout or "application/jose" in done.stdout, done.stdout
+
+
+def test_the_file_with_the_token_is_there_when_dev_says_that_it_is_healthy():
+    server = Server(lowers_rails=False)
+    context = server.data / "context.json"
+    try:
+        server.spawn()
+        server.wait_until(lambda: server.api.get("/healthz").status == 200)
+        assert context.exists()
+        token = json.loads(context.read_text())["token"]
+        assert server.api.request("GET", "/v1/whoami", token=token).status == 200
+    finally:
+        server.destroy()
 
 
 def test_dev_says_where_all_data_is(dev_server):

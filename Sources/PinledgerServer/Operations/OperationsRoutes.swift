@@ -8,6 +8,8 @@ import Publishing
 /// Whether the process is alive, the contract, and what the problems mean.
 struct OperationsRoutes: Sendable {
     let version: String
+    /// Nil for an edge, which is no trial.
+    var trialSetup: TrialSetup?
     private static let contract = PreparedAnswer(
         contentType: "application/yaml", cacheControl: "public, max-age=300",
         body: PreparedBody(Handbook.contract)
@@ -20,7 +22,10 @@ struct OperationsRoutes: Sendable {
     var routes: [Route] {
         [
             Route("getHealth", .get, "/healthz", surface: .both, access: .everybody, needsNoLedger: true) { _ in
-                .json(["status": "alive", "version": .string(self.version)])
+                guard self.trialSetup?.isUnderWay != true else {
+                    throw Problem(.starting, "`pinledger dev` is still making its token and the file with it.")
+                }
+                return .json(["status": "alive", "version": .string(self.version)])
             },
             Route(
                 "getContract", .get, "/openapi.yaml", surface: .both, access: .everybody, isPrepared: true,

@@ -105,6 +105,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         try await Node(configuration: configuration).run { port, services in
             do {
                 let context = try await Self.settle(home, configuration.listen.host, port, services)
+                services.trialSetup.end()
                 if let example, let app { try await Self.load(example, into: app, context, services) }
                 self.greet(context, app: app, home: home, database: database.directory)
             } catch {

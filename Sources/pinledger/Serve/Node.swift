@@ -350,6 +350,7 @@ struct Node {
             observations: factSources.observations, probeScheduler: factSources.probeScheduler,
             environment: factSources.environment, metrics: metrics
         )
+        if self.configuration.isTrial { services.trialSetup.begin() }
         return Parts(
             services: services, follower: follower, clock: clock, factSources: factSources, tracer: tracer)
     }

@@ -214,6 +214,8 @@ enum Environment {
 /// The settings that a node needs before it starts.
 struct NodeConfiguration: Sendable {
     var database: String
+    /// Whether it is for trial and development: who started it gets a token, and a file with it, once it serves.
+    var isTrial: Bool
     var listen: ListenAddress
     var adminListen: ListenAddress?
     /// Nil for none.
@@ -295,6 +297,7 @@ struct NodeConfiguration: Sendable {
             )
         }
         self.database = database
+        self.isTrial = isTrial
         self.listen = try settings.address(
             .listen, settings.text(.listen, options.listen, default: Self.defaultListen) ?? Self.defaultListen)
         self.adminListen = try settings.text(.adminListen, options.adminListen).map {
