@@ -119,6 +119,10 @@ static const unsigned char backup[] = {
 #embed "pages/backup.md"
 };
 
+static const unsigned char retention[] = {
+#embed "pages/retention.md"
+};
+
 static const unsigned char recovery[] = {
 #embed "pages/recovery.md"
 };
@@ -193,6 +197,7 @@ static const struct handbook_text pages[] = {
     {"configuration", configuration, sizeof configuration},
     {"backup", backup, sizeof backup},
     {"recovery", recovery, sizeof recovery},
+    {"retention", retention, sizeof retention},
     {"transparency-log", transparency_log, sizeof transparency_log},
     {"upgrades", upgrades, sizeof upgrades},
     {"problems", problems, sizeof problems},

@@ -83,6 +83,21 @@ def test_the_exit_codes_on_the_page_of_problems_are_those_of_the_program():
     assert {int(code) for code in re.findall(r"^\| (\d+) \|", handbook.text("problems"), re.M)} == codes
 
 
+def test_the_page_of_retention_has_the_time_after_which_each_kind_of_row_is_deleted():
+    table = handbook.text("retention").split("## What is kept, and how long")[1].split("\n## ")[0]
+    migrations = "".join(file.read_text() for file in sorted((handbook.ROOT / "db/migrations").glob("*.sql")))
+    bodies = re.findall(r"CREATE FUNCTION pinledger\.(forget_\w+)\((.*?)\nGRANT", migrations, re.S)
+    times = {name: re.findall(r"interval '(\d+) days?'", body) for name, body in bodies}
+    assert len(times) > 6 and {"forget_adoption", "forget_observations", "forget_token_uses"} <= times.keys()
+    # The first interval is the usual one; what follows protects newer rows from other callers. Nodes have a day, reports a setting.
+    kept = {name: found[0] for name, found in times.items() if found[:1] not in ([], ["1"]) and name != "forget_outcomes"}
+    assert len(kept) > 4
+    assert [f"{name}: {days} days" for name, days in kept.items() if not re.search(rf"\b{days} days\b", table)] == []
+    options = (handbook.ROOT / "Sources/pinledger/Serve/TelemetryOptions.swift").read_text()
+    usual, least, most = re.search(r"telemetryRetention, or: (\d+), in: (\d+)\.\.\.(\d+)", options).groups()
+    assert f"| {usual} days; `--telemetry-retention` says otherwise, from {least} to {most} days |" in table
+
+
 def test_the_page_of_guard_rails_counts_them():
     page = handbook.text("guard-rails")
     assert f"{len(re.findall(r'^## G[0-9][0-9] ', page, re.M))} named rules" in page
