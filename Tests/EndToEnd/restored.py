@@ -1,7 +1,9 @@
 """A server with a backup of its database, restored beside it, that lacks the last changes."""
 
+import hashlib
 import json
 import subprocess
+from pathlib import Path
 
 from pinledger import BINARY, API, Process, eventually, free_port, from_now, host_body
 
@@ -76,8 +78,15 @@ class Restored:
         return done.stderr
 
     def memory(self, state: str) -> dict:
-        with open(f"{state}/memory") as file:
-            return json.loads(file.readline())
+        """The memory of a node with what was added to it since it was written as a whole."""
+        line = Path(state, "memory").read_text().splitlines()[0]
+        memory, additions = json.loads(line), Path(state, "additions")
+        lines = additions.read_text().split("\n")[:-1] if additions.exists() else []
+        if lines and lines[0] == hashlib.sha256(line.encode()).hexdigest():
+            for addition in lines[1 : len(lines) - 1 : 2]:
+                added = json.loads(addition)
+                memory = added | {"documents": memory["documents"] | added["documents"]}
+        return memory
 
 
 def codes(node: Process) -> list[str]:

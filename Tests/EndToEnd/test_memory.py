@@ -34,6 +34,7 @@ def test_a_node_remembers_the_ledger_and_its_documents_in_a_file_of_its_own(rest
         api.must("PATCH", f"/v1/apps/{LOST}", {"display_name": "Another name"})
         restored.version = api.payload(LOST)["version"]
         eventually(lambda: restored.memory(restored.state)["position"] == api.position())
+        eventually(lambda: restored.memory(restored.state)["documents"][LOST]["version"] == restored.version)
     finally:
         node.kill()
     assert restored.memory(restored.state)["documents"][LOST]["version"] == restored.version

@@ -140,7 +140,7 @@ import Testing
         for end in [self.end, noon.adding(seconds: -60)] {
             let lost = [self.entry(.fleet, .fleet(.killSwitchEngaged(expiresAt: end)))]
             let changes = LostChanges(of: lost, in: state, at: noon)
-            #expect(changes.repetitions.isEmpty && changes.revivals == lost)
+            #expect(changes.repetitions.isEmpty && changes.revivals == lost.map { .event($0) })
         }
     }
 
@@ -156,7 +156,7 @@ import Testing
             self.entry(.keys, .keys(.signingKeyRetired(kid: "b"))),
         ]
         let changes = LostChanges(of: lost, in: state, at: noon)
-        #expect(changes.revivals == lost && changes.repetitions.isEmpty)
-        #expect(LostChanges(of: lost, in: try self.state(), at: noon).revivals == [lost[2]])
+        #expect(changes.revivals == lost.map { .event($0) } && changes.repetitions.isEmpty)
+        #expect(LostChanges(of: lost, in: try self.state(), at: noon).revivals == [.event(lost[2])])
     }
 }

@@ -50,6 +50,69 @@ struct NodeMemoryTests {
         }
     }
 
+    /// Two additions to the memory, and the bytes of both files.
+    private func withAdditions(
+        _ key: KeyEncryptionKey?
+    ) throws -> (memory: [UInt8], additions: [UInt8], states: [NodeMemory]) {
+        let (file, memory) = (self.file(key), try self.memory())
+        var states = [memory]
+        var bytes = Array("\(Hex.encode(sha256(memory.json)))\n".utf8)
+        for number in 1...2 as ClosedRange<Int64> {
+            var addition = memory
+            addition.position += number
+            addition.documents = [
+                try AppID("com.example.more"): .init(version: number, contentDigest: [UInt8](repeating: 1, count: 32))
+            ]
+            bytes += file.sealed(addition.json, behind: .init(digest: Array(Hex.encode(sha256(memory.json)).utf8)))
+            addition.documents.merge(memory.documents) { $1 }
+            states.append(addition)
+        }
+        return (file.bytes(memory), bytes, states)
+    }
+
+    @Test func `a memory is read with all that was added to it`() throws {
+        let key = try KeyEncryptionKey(Random.bytes(32))
+        for key in [key, nil] {
+            let (memory, additions, states) = try self.withAdditions(key)
+            let content = try self.file(key).content(memory, additions: additions)
+            #expect(content.memory == states[2] && content.isAuthentic == (key != nil))
+        }
+    }
+
+    @Test func `additions that were cut off anywhere count as far as they are whole`() throws {
+        let key = try KeyEncryptionKey(Random.bytes(32))
+        let (memory, additions, states) = try self.withAdditions(key)
+        for length in additions.indices {
+            let content = try self.file(key).content(memory, additions: Array(additions[..<length]))
+            let lines = additions[..<length].count { $0 == UInt8(ascii: "\n") }
+            #expect(content.memory == states[max(0, lines - 1) / 2], "\(length) bytes")
+        }
+    }
+
+    @Test func `every changed byte of authenticated additions is noticed`() throws {
+        let key = try KeyEncryptionKey(Random.bytes(32))
+        let (memory, additions, states) = try self.withAdditions(key)
+        for index in additions.indices {
+            var changed = additions
+            changed[index] ^= 1
+            guard let content = try? self.file(key).content(memory, additions: changed) else { continue }
+            // Of another memory, of another key, or without a line feed of the last addition, as where it was cut off.
+            #expect(!content.isAuthentic || states.prefix(2).contains(content.memory), "byte \(index)")
+        }
+    }
+
+    @Test func `additions to an earlier memory do not count`() throws {
+        let key = try KeyEncryptionKey(Random.bytes(32))
+        let (_, additions, states) = try self.withAdditions(key)
+        let file = self.file(key)
+        #expect(try file.content(file.bytes(states[1]), additions: additions).memory == states[1])
+        // Not even where their first line says so.
+        let moved = Array("\(Hex.encode(sha256(states[1].json)))\n".utf8) + additions.dropFirst(65)
+        #expect(throws: NodeMemoryFile.Failure.self) {
+            try file.content(file.bytes(states[1]), additions: moved)
+        }
+    }
+
     private static func bytes(_ text: String) -> [UInt8] {
         Array(text.replacing("ROOT", with: Base64.encode([UInt8](repeating: 0, count: 32))).utf8)
     }

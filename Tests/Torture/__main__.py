@@ -18,6 +18,7 @@ import corruption  # noqa: E402
 import disk  # noqa: E402
 import failover  # noqa: E402
 import kill  # noqa: E402
+import lost_switch  # noqa: E402
 import malformed  # noqa: E402
 import network  # noqa: E402
 import order  # noqa: E402
@@ -31,8 +32,11 @@ from stage import Ground, Stage  # noqa: E402
 
 SEED = 20261121
 #: The experiments that every change has to pass: killed processes, a lost end of the ledger, snapshots. `make test-all` runs all.
-CI = ("F01+F02", "F04-loss", "F31")
-MODULES = (kill, failover, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade, patroni)
+CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
+MODULES = (
+    kill, failover, lost_switch, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade,
+    patroni,
+)  # fmt: skip
 
 
 def main() -> int:

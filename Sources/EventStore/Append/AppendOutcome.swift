@@ -67,7 +67,7 @@ enum AppendOutcome: Sendable {
     init(of batch: Batch, seenFrom connection: isolated PostgresConnection) throws {
         let head = try Head(try connection.query(prepared: Statements.lockHead))
         // The batch has only no-ops with keys: repeated, they are no-ops again or found as recorded.
-        guard let first = batch.firstBytes, head.position > batch.base.head.position else {
+        guard let first = batch.bytes.first, head.position > batch.base.head.position else {
             self = .moved
             return
         }

@@ -25,8 +25,8 @@ struct Batch: Sendable {
     /// The indices of commands that are refused and have an idempotency key.
     private(set) var refusedWithKey: [Int] = []
     private(set) var entries: [Entry] = []
-    /// The first entry, as it is hashed and stored.
-    private(set) var firstBytes: [UInt8]?
+    /// ``entries`` as they are hashed and stored.
+    private(set) var bytes: [[UInt8]] = []
     private(set) var rows = AppendRows()
     private(set) var tileRoots: [TileRoot] = []
     /// Streams that grow: their versions before and after, and the position of their last event.
@@ -151,7 +151,7 @@ struct Batch: Sendable {
             self.tileRoots += self.after.extend(with: bytes, at: self.time)
             self.entries.append(entry)
             self.rows.append(entry, of: entry.stream.text, bytes: bytes)
-            if self.firstBytes == nil { self.firstBytes = bytes }
+            self.bytes.append(bytes)
         }
         for (stream, grown) in grown {
             self.streams[stream] = (self.streams[stream]?.before ?? grown.before, grown.after, grown.last)

@@ -10,6 +10,8 @@ extension Ledger {
         var base: Head
         var view: LedgerView
         var streams: Set<StreamID>
+        /// The entries between the two; nil where the node holds none.
+        var entries: [[UInt8]]?
     }
 
     /// Brings the node to the ledger's end.
@@ -34,7 +36,9 @@ extension Ledger {
     /// Shows what was read. Where a follower has shown a part of it meanwhile, the rest is read again.
     func take(_ growth: Growth, on connection: isolated PostgresConnection) throws {
         var growth = growth
-        while !self.advance(from: growth.base, to: growth.view, changing: growth.streams, isLocal: false) {
+        while !self.advance(
+            from: growth.base, to: growth.view, changing: growth.streams, isLocal: false, entries: growth.entries)
+        {
             growth = try self.growth(to: growth.view.head, on: connection)
         }
     }
@@ -50,7 +54,7 @@ extension Ledger {
     private func growth(to head: Head, on connection: isolated PostgresConnection) throws -> Growth {
         if let fault = self.fault { throw fault }
         let base = self.view
-        var growth = Growth(base: base.head, view: base, streams: [])
+        var growth = Growth(base: base.head, view: base, streams: [], entries: self.holdsRecent ? [] : nil)
         // A follower may have read on further since the end was found.
         guard base.head.position <= head.position else { return growth }
         while growth.view.head.position < head.position {
@@ -58,7 +62,8 @@ extension Ledger {
                 try connection.query(
                     prepared: Statements.entries,
                     [.int64(growth.view.head.position), .int64(head.position), .int64(Int64(Self.pageSize))]
-                ), knowing: self.knownLevel)
+                ), knowing: self.knownLevel, holdsEntries: growth.entries != nil)
+            growth.entries?.append(contentsOf: page.entries)
             try growth.view.apply(page, before: head)
             growth.streams.formUnion(page.steps.map(\.stream))
         }

@@ -73,6 +73,7 @@ struct PipelinedAppender: Sendable {
 extension Ledger {
     /// Takes in what this node has appended.
     func take(_ batch: Batch) {
-        self.advance(from: batch.base.head, to: batch.after, changing: batch.streams.keys, isLocal: true)
+        self.advance(
+            from: batch.base.head, to: batch.after, changing: batch.streams.keys, isLocal: true, entries: batch.bytes)
     }
 }

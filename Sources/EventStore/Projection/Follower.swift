@@ -186,11 +186,12 @@ package struct Follower: Sendable {
             guard base.head.position < head.position else { break }
             self.ledger.noteRead(base.head.position, of: head.position)
             let begun = ContinuousClock.now
-            let (view, grown, fault) = try await self.fold(base, to: head)
+            let fold = try await self.fold(base, to: head)
             self.duration.record(duration: ContinuousClock.now - begun)
             let isTaken = self.ledger.advance(
-                from: base.head, to: view, changing: grown, isLocal: false, halting: fault)
-            if let fault, isTaken { throw fault }
+                from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
+                entries: fold.entries)
+            if let fault = fold.fault, isTaken { throw fault }
             try Task.checkCancellation()
         }
     }
@@ -260,9 +261,11 @@ package struct Follower: Sendable {
             let page = try await self.reader.macs(
                 at: base.head.position..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
             for candidate in page where key.defect(of: candidate.mac, beside: candidate.head) == nil {
-                let (view, grown, fault) = try await self.fold(base, to: candidate.head)
-                self.ledger.advance(from: base.head, to: view, changing: grown, isLocal: false, halting: fault)
-                if let fault { throw fault }
+                let fold = try await self.fold(base, to: candidate.head)
+                self.ledger.advance(
+                    from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
+                    entries: fold.entries)
+                if let fault = fold.fault { throw fault }
                 return
             }
             guard let last = page.last else { return }
@@ -274,37 +277,49 @@ package struct Follower: Sendable {
     /// How many batches at the end are looked at: each costs a few small queries.
     private static let searchLimit = 2000
 
-    /// Folds the entries between a view and a head, and the streams that grew by them. It does so aside, because only
-    /// the tree at the head shows whether these entries are the ledger's.
-    ///
-    /// - Returns: Also why the fold ends before the head, where a later program is needed to go on.
-    private func fold(_ base: LedgerView, to head: Head) async throws -> (LedgerView, Set<StreamID>, LedgerFault?) {
-        var view = base
+    /// The entries between a view and a later end of the ledger, folded.
+    private struct Fold {
+        var view: LedgerView
+        /// The streams that grew.
         var grown: Set<StreamID> = []
+        /// The entries; nil where they were read in bulk, or are not held.
+        var entries: [[UInt8]]?
+        /// Why the fold ends before the end, where a later program is needed to go on.
+        var fault: LedgerFault?
+    }
+
+    /// Folds the entries between a view and a head, and notes the streams that grew by them. It does so aside, because only
+    /// the tree at the head shows whether these entries are the ledger's.
+    private func fold(_ base: LedgerView, to head: Head) async throws -> Fold {
+        var fold = Fold(view: base)
         do {
             if head.position - base.head.position >= self.bulkSize {
-                defer { grown = view.state.streams(grownSince: base.state) }
+                defer { fold.grown = fold.view.state.streams(grownSince: base.state) }
                 let (ledger, end) = (self.ledger, head.position)
-                try await self.bulk.fold(&view, to: end) { ledger.noteRead($0, of: end) }
+                try await self.bulk.fold(&fold.view, to: end) { ledger.noteRead($0, of: end) }
             } else {
-                while view.head.position < head.position {
+                fold.entries = self.ledger.holdsRecent ? [] : nil
+                while fold.view.head.position < head.position {
                     let page = try await self.reader.page(
-                        at: view.head.position..<head.position, limit: self.pageSize, knowing: self.ledger.knownLevel)
-                    grown.formUnion(page.steps.map(\.stream))
-                    try view.apply(page, before: head)
-                    self.ledger.noteRead(view.head.position, of: head.position)
+                        at: fold.view.head.position..<head.position, limit: self.pageSize,
+                        knowing: self.ledger.knownLevel, holdsEntries: fold.entries != nil)
+                    fold.grown.formUnion(page.steps.map(\.stream))
+                    fold.entries?.append(contentsOf: page.entries)
+                    try fold.view.apply(page, before: head)
+                    self.ledger.noteRead(fold.view.head.position, of: head.position)
                 }
             }
         } catch let fault as LedgerFault where fault.meansUpgrade {
-            try await self.check(head, goesOnFrom: view.head)
-            return (view, grown, fault)
+            try await self.check(head, goesOnFrom: fold.view.head)
+            fold.fault = fault
+            return fold
         } catch LedgerFault.pruned(let position, _) {
             throw try await self.reader.missing(at: position)
         } catch let unreadable as BundleDirectory.Unreadable {
-            throw LedgerFault.pruned(position: view.head.position, file: unreadable.description)
+            throw LedgerFault.pruned(position: fold.view.head.position, file: unreadable.description)
         }
-        try head.check(view.head)
-        return (view, grown, nil)
+        try head.check(fold.view.head)
+        return fold
     }
 
     /// Checks by their hashes alone that the entries between two ends are the ledger's.

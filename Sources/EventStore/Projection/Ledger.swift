@@ -1,7 +1,7 @@
 package import PinWire
 import Pinning
 import Synchronization
-import TransparencyLog
+package import TransparencyLog
 
 /// A node's view of the ledger, shared by all parts of the node: the newest verified fold, and notice of its growth.
 ///
@@ -47,6 +47,8 @@ package final class Ledger: Sendable {
         /// Nil once the ledger was read.
         var reading: LedgerReading?
         var rememberedKeys = RememberedKeys()
+        /// The entries to be kept outside the database; nil on a node that keeps none.
+        var recent: RecentEntries?
         var partialFault: LedgerFault? {
             guard let fault else { return nil }
             return self.isComplete && !fault.contradictsMemory && !fault.meansUpgrade ? nil : fault
@@ -89,6 +91,26 @@ package final class Ledger: Sendable {
 
     /// The newest fold.
     package var view: LedgerView { self.content.withLock { $0.view } }
+
+    /// Holds the entries that the node takes in from now on.
+    package func holdRecent() {
+        self.content.withLock { content in
+            if content.recent == nil { content.recent = RecentEntries(after: content.view.head.frontier) }
+        }
+    }
+
+    /// True where ``advance(from:to:changing:isLocal:halting:entries:)`` is to be given the entries.
+    var holdsRecent: Bool { self.content.withLock { $0.recent != nil } }
+
+    /// Drops the held entries before `end`, which are kept elsewhere by now.
+    package func forgetRecent(before end: MerkleFrontier) {
+        self.content.withLock { $0.recent?.drop(before: end) }
+    }
+
+    /// The view with its fault and the entries that are held.
+    package var recollection: Recollection {
+        self.content.withLock { Recollection(view: $0.view, fault: $0.fault, recent: $0.recent) }
+    }
 
     /// A number that changes whenever the view or a fault does: a result computed from both stays valid while the
     /// number does. To be read before them.
@@ -228,13 +250,15 @@ package final class Ledger: Sendable {
     /// view forward, by the same entries in the same order. The follower may be first with what the writer appended:
     /// changes in the streams that are being written count as local all the same.
     ///
-    /// - Parameter fault: What halts the ledger with this view: nobody sees the one without the other.
+    /// - Parameters:
+    ///   - fault: What halts the ledger with this view: nobody sees the one without the other.
+    ///   - entries: The entries between the two, as they are hashed; nil where they were not held when they were read.
     /// - Returns: False where the view at `base` has given way to another one before `view`, from which to make it
     ///   again. True too where the ledger has halted.
     @discardableResult
     func advance(
         from base: Head, to view: LedgerView, changing streams: some Sequence<StreamID>, isLocal: Bool,
-        halting fault: LedgerFault? = nil
+        halting fault: LedgerFault? = nil, entries: [[UInt8]]? = nil
     ) -> Bool {
         let (watchers, position, isSettled) = self.content.withLock { content in
             let none: [AsyncStream<Int64>.Continuation] = []
@@ -244,6 +268,7 @@ package final class Ledger: Sendable {
             guard content.view.head == base else { return (none, 0, false) }
             content.view = view
             content.fault = fault
+            content.recent?.take(entries, from: base, to: view.head)
             self.changes.add(1, ordering: .releasing)
             for stream in streams {
                 if isLocal || content.writing.contains(stream) {

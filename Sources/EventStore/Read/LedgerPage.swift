@@ -10,6 +10,8 @@ struct LedgerPage: Sendable {
     private(set) var steps: [ReplayedEvent] = []
     /// The leaf hashes of ``steps``.
     private(set) var leaves: [LogHash] = []
+    /// The entries of ``steps`` as they are hashed; none where they are not held.
+    private(set) var entries: [[UInt8]] = []
     /// The tree over ``leaves`` alone, where they are a power of two.
     private(set) var subtree: MerkleFrontier?
     /// The error that stopped the reading after ``steps``.
@@ -20,8 +22,10 @@ struct LedgerPage: Sendable {
 
     /// Reads rows of ``columns``.
     ///
-    /// - Parameter level: The highest ``FeatureLevel`` that the program knows.
-    init(_ rows: PostgresRows, knowing level: Int64) {
+    /// - Parameters:
+    ///   - level: The highest ``FeatureLevel`` that the program knows.
+    ///   - holdsEntries: Whether ``entries`` are wanted.
+    init(_ rows: PostgresRows, knowing level: Int64, holdsEntries: Bool = false) {
         self.steps.reserveCapacity(rows.count)
         self.leaves.reserveCapacity(rows.count)
         var names = RecentNames()
@@ -31,6 +35,7 @@ struct LedgerPage: Sendable {
                     self.fault = error
                     return
                 }
+                if holdsEntries, let entry = cells[row, 1] { self.entries.append(Array(entry)) }
             }
         }
         let count = self.leaves.count

@@ -29,9 +29,14 @@ package struct LedgerReader: Sendable {
 
     /// The same entries as ``entries(at:limit:)``, as the fold wants them.
     ///
-    /// - Parameter level: The highest ``FeatureLevel`` that the program knows.
-    func page(at positions: Range<Int64>, limit: Int, knowing level: Int64) async throws -> LedgerPage {
-        LedgerPage(try await self.rows(at: positions, limit: limit), knowing: level)
+    /// - Parameters:
+    ///   - level: The highest ``FeatureLevel`` that the program knows.
+    ///   - holdsEntries: Whether the page is to have the entries' bytes too.
+    func page(
+        at positions: Range<Int64>, limit: Int, knowing level: Int64, holdsEntries: Bool = false
+    ) async throws -> LedgerPage {
+        LedgerPage(
+            try await self.rows(at: positions, limit: limit), knowing: level, holdsEntries: holdsEntries)
     }
 
     private func rows(at positions: Range<Int64>, limit: Int) async throws -> PostgresRows {

@@ -3,10 +3,26 @@ package import PinWire
 /// What lost events of the ledger leave behind: the protective changes that can be repeated, and what is alive
 /// again because its end was lost.
 package struct LostChanges: Hashable, Sendable {
+    /// The evidence of a lost change.
+    package enum Source: Hashable, Sendable {
+        case event(Entry)
+        /// A document that was served and shows what became of a change.
+        case document(AppID, version: Int64, DocumentedChange)
+
+        package var entry: Entry? { if case .event(let entry) = self { entry } else { nil } }
+
+        /// The stream that the change was in.
+        package var stream: StreamID {
+            switch self {
+            case .event(let entry): entry.stream
+            case .document(let app, _, let change): change.isOfFleet ? .fleet : .app(app)
+            }
+        }
+    }
+
     /// A lost change that can be repeated with one command.
     package struct Repetition: Hashable, Sendable {
-        /// The lost event.
-        package var entry: Entry
+        package var source: Source
         package var command: Command
     }
 
@@ -14,10 +30,10 @@ package struct LostChanges: Hashable, Sendable {
     package private(set) var repetitions: [Repetition] = []
     /// Lost events that ended or shortened something which is in force again, and which nobody repeats without thinking: it would take
     /// protection away, or it cannot be done in this state.
-    package private(set) var revivals: [Entry] = []
+    package private(set) var revivals: [Source] = []
 
     /// What an event is about. A later event about the same thing takes the place of an earlier one.
-    private enum Subject: Hashable {
+    enum Subject: Hashable {
         case fleetSwitch
         case appSwitch(AppID, HostPattern?)
         case versionSwitch(AppID, VersionRange)
@@ -41,8 +57,11 @@ package struct LostChanges: Hashable, Sendable {
 
     /// - Parameters:
     ///   - lost: The lost events, in their order.
+    ///   - documents: The newest documents that were served before the loss, one of an app. They tell of what no event does.
     ///   - state: The state that is left.
-    package init(of lost: [Entry], in state: LedgerState, at now: Timestamp) {
+    package init(
+        of lost: [Entry], documents: [Document] = [], in state: LedgerState, at now: Timestamp
+    ) {
         var last: [Subject: Entry] = [:]
         var order: [Subject] = []
         for entry in lost {
@@ -59,11 +78,20 @@ package struct LostChanges: Hashable, Sendable {
             guard let entry = last[subject] else { continue }
             switch Self.judge(entry, in: state, at: now) {
             case .nothing: break
-            case .repeated(let command): self.repetitions.append(Repetition(entry: entry, command: command))
-            case .revived: self.revivals.append(entry)
+            case .repeated(let command):
+                self.repetitions.append(Repetition(source: .event(entry), command: command))
+            case .revived: self.revivals.append(.event(entry))
             }
         }
+        self.take(documents, beside: last, in: state, at: now)
     }
+
+    mutating func add(_ repetition: Repetition) { self.repetitions.append(repetition) }
+
+    mutating func add(revived source: Source) { self.revivals.append(source) }
+
+    /// Leaves out the repetition of an event, of which a document knows more.
+    mutating func drop(repetitionOf entry: Entry) { self.repetitions.removeAll { $0.source.entry == entry } }
 
     /// When a token ends that the entry's token replaces; nil for other entries.
     private static func replacedEnd(of entry: Entry) -> Timestamp? {

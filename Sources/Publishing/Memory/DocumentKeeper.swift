@@ -12,8 +12,17 @@ package struct DocumentKeeper: Sendable {
         init(_ document: PublishedDocument) { (self.app, self.keyID) = (document.app, document.keyID) }
     }
 
-    /// The version and issue time of each document in the file. An edge keeps several of an app, of different keys.
-    private var kept: [Key: (version: Int64, issuedAt: Timestamp)] = [:]
+    private struct Kept {
+        var version: Int64
+        var issuedAt: Timestamp
+        /// With its line feed.
+        var size: Int
+    }
+
+    /// The newest document of each app in the file. An edge keeps several of an app, of different keys.
+    private var kept: [Key: Kept] = [:]
+    /// The bytes of those documents.
+    private var live = 0
     /// The size of the file; nil before this process has written it, and where writing has failed.
     private var size: Int?
 
@@ -32,8 +41,36 @@ package struct DocumentKeeper: Sendable {
         _ documents: [PublishedDocument], isComplete: Bool
     ) async throws(PrivateFile.Failure) -> Bool {
         guard isComplete || self.size != nil else { return false }
+        return try await self.keep(documents, isAll: true)
+    }
+
+    /// Adds the documents among `changed` that are new to the file, or writes it again as a whole where that is due.
+    ///
+    /// While stored documents are still verified, it adds to the file of the process before: what is served meanwhile is kept too.
+    ///
+    /// - Parameter onlyAdds: True where the file holds documents that the table may lack.
+    /// - Returns: False where the file is still to be written as a whole.
+    mutating func keep(
+        _ changed: [PublishedDocument], of table: DocumentTable, onlyAdds: Bool
+    ) async throws(PrivateFile.Failure) -> Bool {
+        if let size = self.size, !self.file.isWasteful(size, live: self.live) {
+            return try await self.keep(changed, isAll: false)
+        }
+        if !onlyAdds {
+            let (all, isComplete) = table.current
+            if isComplete { return try await self.keep(all, isComplete: true) }
+        }
+        let new = changed.filter(self.isNew)
+        if !new.isEmpty { try await self.file.add(new) }
+        self.note(new)
+        return onlyAdds
+    }
+
+    private mutating func keep(
+        _ documents: [PublishedDocument], isAll: Bool
+    ) async throws(PrivateFile.Failure) -> Bool {
         do throws(PrivateFile.Failure) {
-            try await self.write(documents)
+            try await self.write(documents, isAll: isAll)
             return true
         } catch {
             self.size = nil
@@ -41,10 +78,12 @@ package struct DocumentKeeper: Sendable {
         }
     }
 
-    private mutating func write(_ documents: [PublishedDocument]) async throws(PrivateFile.Failure) {
-        let live = documents.reduce(0) { $0 + $1.body.identity.bytes.readableBytes + 1 }
-        guard let size = self.size, !self.file.isWasteful(size, live: live) else {
-            self.kept = [:]
+    private mutating func write(
+        _ documents: [PublishedDocument], isAll: Bool
+    ) async throws(PrivateFile.Failure) {
+        let live = isAll ? documents.reduce(0) { $0 + Self.size(of: $1) } : self.live
+        guard let size = self.size, !isAll || !self.file.isWasteful(size, live: live) else {
+            (self.kept, self.live) = ([:], 0)
             self.size = try await self.file.append(documents, to: nil)
             return self.note(documents)
         }
@@ -52,7 +91,7 @@ package struct DocumentKeeper: Sendable {
         while !new.isEmpty {
             var bytes = 0
             let part = new.prefix { document in
-                defer { bytes += document.body.identity.bytes.readableBytes }
+                defer { bytes += Self.size(of: document) }
                 return bytes < Self.part
             }
             self.size = try await self.file.append(Array(part), to: self.size)
@@ -62,10 +101,19 @@ package struct DocumentKeeper: Sendable {
     }
 
     private func isNew(_ document: PublishedDocument) -> Bool {
-        self.kept[Key(document)].map { $0 != (document.version, document.issuedAt) } ?? true
+        self.kept[Key(document)].map { ($0.version, $0.issuedAt) != (document.version, document.issuedAt) } ?? true
     }
 
     private mutating func note(_ documents: [PublishedDocument]) {
-        for document in documents { self.kept[Key(document)] = (document.version, document.issuedAt) }
+        for document in documents {
+            let new = Kept(version: document.version, issuedAt: document.issuedAt, size: Self.size(of: document))
+            let old = self.kept.updateValue(new, forKey: Key(document))
+            self.live += new.size - (old?.size ?? 0)
+        }
+    }
+
+    /// The bytes of a document's line.
+    private static func size(of document: PublishedDocument) -> Int {
+        document.body.identity.bytes.readableBytes + 1
     }
 }

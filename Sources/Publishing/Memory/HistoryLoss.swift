@@ -30,6 +30,8 @@ package struct HistoryLoss: Sendable {
     /// How many lost events nothing has kept.
     package private(set) var unknownEvents: Int64 = 0
     package private(set) var overtaken: [Overtaken] = []
+    /// The newest document of each app that was served by the lost histories and tells of events that nothing has kept.
+    package private(set) var documents: [Document] = []
     /// The highest number of an epoch that is known.
     package private(set) var epoch: Int64
     /// The least raise with which the next version of every document is above all that are known to have been served.
@@ -85,7 +87,21 @@ package struct HistoryLoss: Sendable {
             versions.append(self.take(missing, source, view, &gathered))
         }
         self.finish(gathered)
+        self.takeDocuments(of: lost)
         self.raise(above: versions, view.state)
+    }
+
+    private mutating func takeDocuments(of lost: [KnownHistory]) {
+        var (newest, known): ([AppID: Document], [AppID: Int64]) = ([:], [:])
+        for history in lost {
+            known.merge(history.versionsAtEnd, uniquingKeysWith: max)
+            for document in history.documents where document.version > newest[document.app]?.version ?? 0 {
+                newest[document.app] = document
+            }
+        }
+        // Where every event is known, only a document behind all of them says more.
+        self.documents = newest.values.filter { self.unknownEvents > 0 || $0.version > known[$0.app] ?? 0 }
+            .sorted { $0.app < $1.app }
     }
 
     /// What is found out on the way.

@@ -6,11 +6,25 @@ package import PinWire
 /// Signed documents that a node keeps outside the database, so that it can serve them where the database has lost them.
 package struct KeptDocuments: Sendable {
     let stored: [DocumentStore.Stored]
+    /// The documents, as a memory states them.
+    package let remembered: [AppID: NodeMemory.Document]
 
     package static let none = KeptDocuments(stored: [])
 
     private init(stored: [DocumentStore.Stored]) {
         self.stored = stored
+        self.remembered = Dictionary(
+            stored.lazy.map { ($0.document.app, $0.document.remembered) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The documents themselves. Those of a later form are left out.
+    package var documents: [Document] {
+        self.stored.compactMap { stored in
+            guard let text = String(ascii: stored.document.body[...]),
+                let jws = try? CompactJWS(parsing: text, type: Publisher.documentType)
+            else { return nil }
+            return try? Document(payload: jws.payload)
+        }
     }
 
     /// The lines of a file that are about one app, as far as their first bytes tell: neither parsed nor verified.
@@ -55,15 +69,38 @@ package struct KeptDocuments: Sendable {
         return Self.signed(line)?.app.text
     }
 
-    /// The documents among `lines` that a node remembers having served. Among several of an app, the one that was signed last counts.
-    init(lines: some Sequence<ArraySlice<UInt8>>, remembered: [AppID: NodeMemory.Document]) {
+    /// The documents among `lines` that a node remembers having served, and later ones that one of `keys` has signed: they are kept
+    /// before the memory states them. The one of the highest version counts among several of an app, and of two signatures the later one.
+    ///
+    /// - Parameter keys: Public keys of 32 bytes, by key id.
+    init(
+        lines: some Sequence<ArraySlice<UInt8>>, remembered: [AppID: NodeMemory.Document],
+        signedBy keys: [String: [UInt8]] = [:]
+    ) {
         var newest: [AppID: DocumentStore.Signed] = [:]
         for line in lines {
-            guard let document = Self.signed(line), remembered[document.app] == document.remembered else { continue }
-            if let other = newest[document.app], other.issuedAt >= document.issuedAt { continue }
+            guard let document = Self.signed(line) else { continue }
+            if let other = newest[document.app],
+                (other.version, other.issuedAt) >= (document.version, document.issuedAt)
+            {
+                continue
+            }
+            guard
+                remembered[document.app] == document.remembered
+                    || document.version > remembered[document.app]?.version ?? 0
+                        && Self.isSigned(document, by: keys)
+            else { continue }
             newest[document.app] = document
         }
         self.init(stored: newest.values.map { DocumentStore.Stored(document: $0, ledgerEnd: 0) })
+    }
+
+    private static func isSigned(_ document: DocumentStore.Signed, by keys: [String: [UInt8]]) -> Bool {
+        guard let key = keys[document.keyID].flatMap({ Ed25519PublicKey($0) }),
+            let text = String(ascii: document.body[...]),
+            let jws = try? CompactJWS(parsing: text, type: Publisher.documentType)
+        else { return false }
+        return (try? jws.verify(with: key)) != nil
     }
 
     /// The document that a line is, unverified.
@@ -96,12 +133,15 @@ package struct KeptDocumentsFile: Sendable {
         self.path = "\(directory)/documents"
     }
 
-    /// The documents that the node remembers having served, as far as the file has them.
-    package func read(_ remembered: [AppID: NodeMemory.Document]) async -> KeptDocuments {
+    /// The documents that the node remembers having served, and later ones that `keys` have signed, as far as the file has them.
+    package func read(
+        _ remembered: [AppID: NodeMemory.Document], signedBy keys: [String: [UInt8]] = [:]
+    ) async -> KeptDocuments {
         let path = self.path
         return await DetachedThread.run { () -> KeptDocuments in
             guard let bytes = try? PrivateFile.read(path, atMost: Self.readLimit) else { return .none }
-            return KeptDocuments(lines: bytes.split(separator: UInt8(ascii: "\n")), remembered: remembered)
+            return KeptDocuments(
+                lines: bytes.split(separator: UInt8(ascii: "\n")), remembered: remembered, signedBy: keys)
         } ?? .none
     }
 
@@ -119,24 +159,30 @@ package struct KeptDocumentsFile: Sendable {
         return try read.get()
     }
 
+    /// Adds documents to the file as the process before has left it: its last line may be cut off.
+    func add(_ documents: [PublishedDocument]) async throws(PrivateFile.Failure) {
+        try await self.write([UInt8(ascii: "\n")] + Self.lines(documents), isNew: !PrivateFile.exists(self.path))
+    }
+
     /// Adds documents to a file of `size` bytes; nil where the file is to be begun.
     ///
     /// - Returns: The number of bytes.
     func append(_ documents: [PublishedDocument], to size: Int?) async throws(PrivateFile.Failure) -> Int {
-        let (path, added) = (self.path, Self.lines(documents))
+        let added = Self.lines(documents)
+        try await self.write(added, isNew: size == nil)
+        return (size ?? 0) + added.count
+    }
+
+    private func write(_ bytes: [UInt8], isNew: Bool) async throws(PrivateFile.Failure) {
+        let path = self.path
         let result = await DetachedThread.run { () -> Result<Void, PrivateFile.Failure> in
             do throws(PrivateFile.Failure) {
-                if size == nil {
-                    try PrivateFile.write(added, to: path)
-                } else {
-                    try PrivateFile.append(added, to: path)
-                }
+                if isNew { try PrivateFile.write(bytes, to: path) } else { try PrivateFile.append(bytes, to: path) }
             } catch { return .failure(error) }
             return .success(())
         }
         guard let result else { throw .unwritable(reason: "the system has no thread to give") }
         try result.get()
-        return (size ?? 0) + added.count
     }
 
     /// Whether a file of `size` bytes that holds `live` bytes of present documents is to be written again.

@@ -16,12 +16,21 @@ package struct KnownHistory: Sendable {
     package var versions: [AppID: Int64]
     /// The last events; nil where none were kept, or the file is damaged.
     package var journal: EventJournal?
+    /// The newest documents that were served, as far as they were kept.
+    package var documents: [Document] = []
+    /// The versions of documents that were made of the first ``position`` events.
+    package var versionsAtEnd: [AppID: Int64] = [:]
 
     /// What a node remembers.
-    package init(_ memory: NodeMemory, journal: EventJournal?, source: String) {
+    ///
+    /// - Parameter kept: The documents that it has kept.
+    package init(_ memory: NodeMemory, journal: EventJournal?, kept: KeptDocuments = .none, source: String) {
+        let served = memory.documents.merging(kept.remembered) { $1 }
         self.init(
-            position: memory.position, root: memory.root, epoch: memory.epoch,
-            versions: memory.documents.mapValues(\.version), journal: journal, source: source)
+            position: memory.position, root: memory.root, epoch: memory.epoch, versions: served.mapValues(\.version),
+            journal: journal, source: source)
+        self.documents = kept.documents
+        self.versionsAtEnd = memory.documents.mapValues(\.version)
     }
 
     /// What an earlier report of `fsck` states.

@@ -67,6 +67,13 @@ package struct NodeMemory: Hashable, Sendable {
             documents: documents, keys: view.state.keys.keys.filter(\.value.isInKeySet).mapValues(\.publicKey))
     }
 
+    /// Takes in what came after it: a memory with the documents that are new.
+    mutating func take(_ addition: NodeMemory) {
+        let documents = self.documents.merging(addition.documents) { $1 }
+        self = addition
+        self.documents = documents
+    }
+
     /// The bytes before the authentication: canonical JSON.
     var json: [UInt8] {
         var documents: [String: JSON] = [:]

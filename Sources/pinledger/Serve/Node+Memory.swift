@@ -21,7 +21,6 @@ struct Recollection {
 extension Node {
     /// Compares the ledger, which was read to its end, with what is known of it outside the database, and halts the node
     /// where it does not go on from that. Called before documents are loaded.
-    ///
     func recall(
         _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
     ) async throws -> Recollection {
@@ -74,12 +73,13 @@ extension Node {
     ) async throws -> Recollection {
         var recalled = Recollection()
         let content = try await file.read()
-        var remembered = content?.memory
-        if let content {
-            if !content.isAuthentic, self.configuration.keyEncryptionKey != nil {
-                self.logger.log(.memoryUnauthenticated, ["file": "\(file.path)"])
-            }
-            let memory = content.memory
+        var remembered: NodeMemory?
+        // Where the node has halted already, nothing shows what the ledger is to its memory.
+        var isContinued = ledger.fault.map(\.meansUpgrade) ?? true
+        let isTrusted = content?.isAuthentic == true || self.configuration.keyEncryptionKey == nil
+        if var memory = content?.memory {
+            if !isTrusted { self.logger.log(.memoryUnauthenticated, ["file": "\(file.path)"]) }
+            remembered = memory
             try await self.waitForStandby(ledger, follower, pool, memory.position, in: memory.epoch)
             let fault = try await Self.fault(ledger, pool, memory.position, memory.root)
             let fleet = ledger.view.state.fleet
@@ -87,8 +87,10 @@ extension Node {
                 // What was served stays remembered, so that clients are not taken back all the same.
                 self.logger.log(.historyRestored, ["epoch": "\(fleet.epoch)", "fault": "\(fault)"])
                 try await file.setAside(epoch: memory.epoch)
-                remembered?.journal = nil
+                remembered = NodeMemory(of: ledger.view, documents: memory.documents)
+                remembered?.database = memory.database
             } else if let fault {
+                isContinued = false
                 var said = "\(fault)"
                 if let before = memory.database, let now = try? await DatabaseIdentity(pool),
                     let change = before.change(to: now)
@@ -100,18 +102,23 @@ extension Node {
             }
             // A damaged database may lack documents too.
             if ledger.fault != nil || ledger.unsigned != nil {
-                recalled.kept = await KeptDocumentsFile(directory: file.directory).read(memory.documents)
+                recalled.kept = await KeptDocumentsFile(directory: file.directory).read(
+                    memory.documents, signedBy: isTrusted ? memory.keys : [:])
+                memory.documents.merge(recalled.kept.remembered) { $1 }
+                remembered?.documents = memory.documents
             }
             recalled.documents = memory.documents
-            if content.isAuthentic || self.configuration.keyEncryptionKey == nil {
-                ledger.remember(keys: memory.keys, at: memory.position)
-            }
+            if isTrusted { ledger.remember(keys: memory.keys, at: memory.position) }
         } else {
             try self.checkBeginning(ledger)
             self.logger.log(.memoryBegun, ["file": "\(file.path)"])
         }
+        let standing: NodeMemoryKeeper.Standing =
+            isContinued ? .continued : remembered != nil && isTrusted ? .contradicted : .foreign
         let keeper = NodeMemoryKeeper(
-            file: file, remembered: remembered, ledger: ledger, pool: pool, table: table, logger: self.logger)
+            file: file, remembered: remembered, standing: standing, ledger: ledger, pool: pool, table: table,
+            logger: self.logger)
+        await keeper.identifyDatabase()
         // A node that cannot keep a memory says so at once.
         try await keeper.update()
         recalled.keeper = keeper

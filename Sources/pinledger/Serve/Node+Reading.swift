@@ -123,8 +123,9 @@ extension Node {
         guard let content = try? await file.read(), !Task.isCancelled,
             content.isAuthentic || self.configuration.keyEncryptionKey == nil, !content.memory.documents.isEmpty
         else { return }
-        let memory = content.memory
-        let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
+        var memory = content.memory
+        let kept = await KeptDocumentsFile(directory: directory).read(memory.documents, signedBy: memory.keys)
+        memory.documents.merge(kept.remembered) { $1 }
         services.ledger.remember(keys: memory.keys, at: memory.position)
         var isWhole: Bool?
         var isServing = false

@@ -118,7 +118,8 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         }
         let loss = try await HistoryLoss(
             of: known, delivered: delivered, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
-        let changes = LostChanges(of: loss.events, in: view.state, at: services.clock())
+        let changes = LostChanges(
+            of: loss.events, documents: loss.documents, in: view.state, at: services.clock())
         let plan = try self.plan(loss, view.state, isBlind: known.isEmpty && delivered.allSatisfy { $0.events.isEmpty })
         if self.raiseBy != nil, plan.restoration == nil {
             Console.error(
@@ -215,17 +216,25 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     private func repeated(_ changes: LostChanges, _ issuer: LocalOperator) async -> [RecoveryReport.Repeated] {
         var repeated: [RecoveryReport.Repeated] = []
         for repetition in changes.repetitions {
-            let lost = repetition.entry
-            var text = "repeated after its loss: \(lost.origin.reason?.text ?? "no reason was given")"
+            var text = "repeated after its loss: \(Self.reason(for: repetition.source))"
             text.unicodeScalars.removeLast(max(0, text.unicodeScalars.count - 1000))
             var failure: String?
             do {
                 try await issuer.execute(
-                    repetition.command, because: Reason(text), isForced: lost.origin.isForced)
+                    repetition.command, because: Reason(text),
+                    isForced: repetition.source.entry?.origin.isForced ?? false
+                )
             } catch { failure = ErrorText.sentence(for: error) }
-            repeated.append(RecoveryReport.Repeated(entry: lost, failure: failure))
+            repeated.append(RecoveryReport.Repeated(source: repetition.source, failure: failure))
         }
         return repeated
+    }
+
+    private static func reason(for source: LostChanges.Source) -> String {
+        switch source {
+        case .event(let entry): entry.origin.reason?.text ?? "no reason was given"
+        case .document(let app, let version, _): "version \(version) of the document of \(app) has it"
+        }
     }
 
     // MARK: What is known
@@ -262,9 +271,12 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
                     Console.error(
                         "\(file.path) is not authenticated with this key-encryption key. It is used all the same.")
                 }
+                let kept = await KeptDocumentsFile(directory: directory).read(
+                    content.memory.documents, signedBy: content.memory.keys)
                 known.append(
                     KnownHistory(
-                        content.memory, journal: await Self.journal(in: directory, content.memory), source: file.path))
+                        content.memory, journal: await Self.journal(in: directory, content.memory), kept: kept,
+                        source: file.path))
             } catch {
                 let text = error.text(file.path)
                 throw CommandFailure(text.message, advice: text.advice)

@@ -12,7 +12,7 @@ struct RecoveryReport: Sendable {
 
     /// A lost change that was repeated, or why it was not.
     struct Repeated: Sendable {
-        var entry: Entry
+        var source: LostChanges.Source
         var failure: String?
     }
 
@@ -44,7 +44,7 @@ struct RecoveryReport: Sendable {
             )
         }
         for repeated in outcome.repeated {
-            let line = EventLine.text(of: repeated.entry.json)
+            let line = Self.text(of: repeated.source)
             Console.print(repeated.failure.map { "NOT repeated: \(line): \($0)" } ?? "Repeated: \(line)")
         }
         if outcome.began == nil, outcome.logOrigin == nil, outcome.repeated.isEmpty {
@@ -85,14 +85,28 @@ struct RecoveryReport: Sendable {
             }
             Console.print(table.text)
         }
-        for entry in self.changes.revivals {
-            Console.print(
-                "In force again, because its end is lost: \(EventLine.text(of: entry.json)) (\(entry.stream)).")
+        for source in self.changes.revivals {
+            Console.print("In force again, because its end is lost: \(Self.text(of: source)) (\(source.stream)).")
         }
         for repetition in self.changes.repetitions {
             Console.print(
-                "Can be repeated with --repeat: \(EventLine.text(of: repetition.entry.json)) (\(repetition.entry.stream))."
-            )
+                "Can be repeated with --repeat: \(Self.text(of: repetition.source)) (\(repetition.source.stream)).")
+        }
+    }
+
+    private static func text(of source: LostChanges.Source) -> String {
+        switch source {
+        case .event(let entry): EventLine.text(of: entry.json)
+        case .document(_, let version, let subject): "\(subject), by version \(version) of the document"
+        }
+    }
+
+    /// The evidence of a lost change: the position of its event, or the document's app and version.
+    private static func json(of source: LostChanges.Source) -> JSON {
+        switch source {
+        case .event(let entry): .integer(entry.position)
+        case .document(let app, let version, let subject):
+            ["app": .string(app.text), "version": .integer(version), "change": .string("\(subject)")]
         }
     }
 
@@ -125,8 +139,12 @@ struct RecoveryReport: Sendable {
                         "version": each.present.map { .integer($0) },
                     ])
                 }),
-            "in_force_again": .array(self.changes.revivals.map { .integer($0.position) }),
-            "repeatable": .array(self.changes.repetitions.map { .integer($0.entry.position) }),
+            "in_force_again": .array(self.changes.revivals.compactMap(\.entry).map { .integer($0.position) }),
+            "in_force_again_by_documents": .array(
+                self.changes.revivals.filter { $0.entry == nil }.map { Self.json(of: $0) }),
+            "repeatable": .array(self.changes.repetitions.compactMap(\.source.entry).map { .integer($0.position) }),
+            "repeatable_by_documents": .array(
+                self.changes.repetitions.map(\.source).filter { $0.entry == nil }.map { Self.json(of: $0) }),
             "epoch": self.plan.restoration.map { .integer($0.epoch) },
             "raised_by": self.plan.restoration.map { .integer($0.raisedBy) },
             "log_origin": self.plan.logOrigin.map { .string($0.text) },
@@ -135,7 +153,9 @@ struct RecoveryReport: Sendable {
                 .array(
                     outcome.repeated.map { each in
                         .members([
-                            "position": .integer(each.entry.position), "failure": each.failure.map { .string($0) },
+                            "position": each.source.entry.map { .integer($0.position) },
+                            "document": each.source.entry == nil ? Self.json(of: each.source) : nil,
+                            "failure": each.failure.map { .string($0) },
                         ])
                     })
             },

@@ -1,0 +1,239 @@
+import EventStore
+import Fixtures
+import Foundation
+import Keys
+import PinWire
+import Pinning
+import Postgres
+import Testing
+import TransparencyLog
+
+@testable import Publishing
+
+/// The files that a node writes into its state directory while it runs.
+@Suite("The keeping of a node's memory", .database, .timeLimit(.minutes(60)))
+struct NodeMemoryKeeperTests {
+    /// A node that publishes, with a directory to remember in and a pool that reaches no database.
+    private static func run(
+        _ test: (PublishingNode, _ directory: String, _ key: KeyEncryptionKey, _ nowhere: PostgresPool) async throws ->
+            Void
+    ) async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let nowhere = PostgresPool(configuration: PostgresConfiguration(connectionString: "host=/nowhere"))
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            try await test(node, directory, key, nowhere)
+        }
+        await nowhere.close()
+    }
+
+    private static func keeper(
+        _ file: NodeMemoryFile, _ node: PublishingNode, _ pool: PostgresPool, remembering memory: NodeMemory? = nil,
+        _ standing: NodeMemoryKeeper.Standing = .continued
+    ) -> NodeMemoryKeeper {
+        NodeMemoryKeeper(
+            file: file, remembered: memory, standing: standing, ledger: node.node.ledger, pool: pool,
+            table: node.publisher.table, logger: .silent)
+    }
+
+    /// The memory in the directory, and the events beside it.
+    private static func read(_ file: NodeMemoryFile) async throws -> (memory: NodeMemory, entries: [Entry]) {
+        let memory = try #require(try await file.read()?.memory)
+        let journal = try await EventJournalFile(directory: file.directory).read(memory)
+        return (memory, try (journal?.entries ?? []).map { try Entry(bytes: $0) })
+    }
+
+    private static func engage(_ app: AppID) throws -> CommandRequest {
+        var request = try Sample.request(
+            .app(app, [.engageKillSwitch(nil, expiresAt: Timestamp.wall.adding(seconds: 3600))]), reason: "test")
+        request.origin.isForced = true
+        return request
+    }
+
+    @Test func `a node keeps what it has recorded and served without the database, also once it has halted`()
+        async throws
+    {
+        try await Self.run { node, directory, key, nowhere in
+            let ledger = node.node.ledger
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            let app = try Sample.app()
+            try await keeper.update()
+            try await node.makeKey()
+            try await node.execute(try Sample.create(app, hosts: 1))
+            try await node.execute(try Self.engage(app))
+            let served = try node.check(app)
+            // As after the loss of a primary: what came before is right.
+            ledger.halt(.shrunk(from: ledger.position, to: 1))
+            try await keeper.update()
+            let (memory, entries) = try await Self.read(file)
+            #expect(memory.position == ledger.position && memory.root == ledger.view.head.frontier.root)
+            #expect(memory.documents[app] == served.remembered)
+            #expect(memory.keys[served.keyID] != nil)
+            #expect(entries.count == Int(ledger.position))
+            guard case .app(.killSwitchEngaged) = entries.last?.event else {
+                Issue.record("the switch is not kept")
+                return
+            }
+            let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
+            #expect(kept.documents.first { $0.app == app }?.killSwitches.count == 1)
+        }
+    }
+
+    @Test func `a node keeps what another one has recorded from what it has read of it`() async throws {
+        try await Self.run { node, directory, key, nowhere in
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            try await keeper.update()
+            let app = try Sample.app()
+            try await TestNode.run(on: node.node.database, .with { $0.name = "other" }) { other in
+                _ = try await other.insist(try Sample.create(app, hosts: 2))
+            }
+            let ledger = node.node.ledger
+            #expect(await eventually { ledger.view.state.apps[app] != nil })
+            try await keeper.update()
+            let (memory, entries) = try await Self.read(file)
+            #expect(memory.position == ledger.position && entries.count == Int(ledger.position))
+        }
+    }
+
+    @Test func `news of the same second is added to the memory, which is written as a whole later`() async throws {
+        try await Self.run { node, directory, key, nowhere in
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            try await node.makeKey()
+            let apps = [try Sample.app(), try Sample.app()]
+            for app in apps {
+                try await node.execute(try Sample.create(app))
+                try await keeper.update()
+            }
+            let memory = try await Self.read(file).memory
+            #expect(memory.position == node.node.ledger.position)
+            #expect(Set(apps).isSubset(of: memory.documents.keys))
+            // The whole alone is as good as before.
+            let additions = "\(directory)/additions"
+            if FileManager.default.fileExists(atPath: additions) {
+                let whole = try file.content(try PrivateFile.read(file.path)).memory
+                #expect(whole.position < memory.position && whole.documents[apps[0]] != nil)
+            }
+            // A process that goes on from there writes one whole.
+            let next = Self.keeper(file, node, nowhere, remembering: memory)
+            try await next.update()
+            #expect(try file.content(try PrivateFile.read(file.path)).memory == memory)
+        }
+    }
+
+    @Test func `a memory that the ledger contradicts stays, and takes in what is served`() async throws {
+        try await Self.run { node, directory, key, nowhere in
+            try await node.makeKey()
+            let (known, new) = (try Sample.app(), try Sample.app())
+            try await node.execute(try Sample.create(known))
+            let file = NodeMemoryFile(directory: directory, key: key)
+            var before = NodeMemory(of: node.node.ledger.view, documents: [:])
+            before.position += 100
+            before.documents[known] = .init(version: 70, contentDigest: [UInt8](repeating: 7, count: 32))
+            try await file.write(before)
+            let bytes = try PrivateFile.read(file.path)
+            let foreign = Self.keeper(file, node, nowhere, remembering: before, .foreign)
+            let keeper = Self.keeper(file, node, nowhere, remembering: before, .contradicted)
+            try await node.execute(try Sample.create(new))
+            try await foreign.update()
+            #expect(try PrivateFile.read(file.path) == bytes)
+            try await keeper.update()
+            let memory = try await Self.read(file).memory
+            #expect(memory.position == before.position && memory.root == before.root)
+            #expect(memory.documents[known]?.version == 70 && memory.documents[new] == node[new]?.remembered)
+        }
+    }
+
+    @Test func `documents count that were kept and not remembered yet, under a key that is known`() async throws {
+        try await Self.run { node, directory, key, nowhere in
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            let kid = try await node.makeKey()
+            let app = try Sample.app()
+            try await node.execute(try Sample.create(app))
+            try await keeper.update()
+            let before = try await Self.read(file).memory
+            try await node.execute(try Sample.rename(app, "x"))
+            try await keeper.update()
+            let documents = KeptDocumentsFile(directory: directory)
+            let kept = await documents.read(before.documents, signedBy: before.keys)
+            #expect(kept.remembered[app] == node[app]?.remembered && kept.documents.map(\.version) == [2])
+            // A document that nobody vouches for does not count.
+            for keys in [[:], [kid: [UInt8](repeating: 7, count: 32)]] {
+                #expect(await documents.read(before.documents, signedBy: keys).remembered == before.documents)
+            }
+        }
+    }
+
+    @Test func `a recovery takes versions and kill switches from documents, where nothing has kept the events`()
+        async throws
+    {
+        try await Self.run { node, directory, key, nowhere in
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            try await keeper.update()
+            try await node.makeKey()
+            let app = try Sample.app()
+            try await node.execute(try Sample.create(app))
+            // The state of a standby that takes over.
+            let left = node.node.ledger.view
+            try await node.execute(try Self.engage(app))
+            try await keeper.update()
+            let memory = try await Self.read(file).memory
+            let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
+            let journal = try await EventJournalFile(directory: directory).read(memory)
+            func loss(of memory: NodeMemory, _ journal: EventJournal?) async throws -> HistoryLoss {
+                try await HistoryLoss(
+                    of: [KnownHistory(memory, journal: journal, kept: kept, source: "node")], against: left,
+                    stored: [:], reader: LedgerReader(pool: node.node.pool))
+            }
+            let blind = try await loss(of: memory, nil)
+            #expect(blind.unknownEvents == 1 && blind.documents.map(\.version) == [2])
+            let changes = LostChanges(
+                of: blind.events, documents: blind.documents, in: left.state, at: .wall)
+            let end = try #require(blind.documents.first?.killSwitches.first?.expiresAt)
+            #expect(changes.repetitions.map(\.command) == [.app(app, [.engageKillSwitch(nil, expiresAt: end)])])
+            #expect(blind.overtaken.map(\.served) == [2])
+            // The events say all of it.
+            let known = try await loss(of: memory, journal)
+            #expect(known.unknownEvents == 0 && known.documents.isEmpty && known.events.count == 1)
+            // A document that was kept before the memory stated it counts all the same.
+            var earlier = memory
+            earlier.documents[app]?.version = 1
+            #expect(try await loss(of: earlier, journal).documents.map(\.version) == [2])
+            #expect(try await loss(of: earlier, journal).overtaken.map(\.served) == [2])
+        }
+    }
+
+    @Test func `the file of the process before is added to while documents are still verified`() async throws {
+        try await Self.run { node, directory, key, _ in
+            try await node.makeKey()
+            let apps = [try Sample.app(), try Sample.app(), try Sample.app()]
+            for app in apps { try await node.execute(try Sample.create(app)) }
+            let documents = try apps.map { try #require(node[$0]) }
+            let file = KeptDocumentsFile(directory: directory)
+            _ = try await file.append([documents[0]], to: nil)
+            // As after a crash.
+            try PrivateFile.append(Array("eyJ".utf8), to: file.path)
+            let table = DocumentTable()
+            table.put(documents)
+            var keeper = DocumentKeeper(file: file)
+            #expect(try await !keeper.keep([documents[1]], of: table, onlyAdds: false))
+            let remembered = Dictionary(uniqueKeysWithValues: documents.map { ($0.app, $0.remembered) })
+            #expect(await Set(file.read(remembered).remembered.keys) == Set(apps.prefix(2)))
+            table.adopt([]) { _ in
+                .serve
+            } onContradiction: { _, _ in
+            }
+            table.put(documents)
+            #expect(try await keeper.keep([], of: table, onlyAdds: false))
+            #expect(await Set(file.read(remembered).remembered.keys) == Set(apps))
+            #expect(try await keeper.keep([documents[2]], of: table, onlyAdds: false))
+        }
+    }
+}
