@@ -48,6 +48,60 @@ struct HaltedPublisherTests {
         }
     }
 
+    /// Faults of a node that has followed the ledger, and whether what other nodes publish then is of the history that it has served.
+    @Test(arguments: [
+        (LedgerFault.fork(position: 3), false), (.shrunk(from: 3, to: 2), false), (.streamVersion(position: 3), false),
+        (.unauthenticated(from: 3, to: 4, .otherKey), true), (.leafHash(position: 3), true),
+    ])
+    func `a halted node takes no document of another history`(fault: LedgerFault, isTaken: Bool) async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        let (changed, renewed) = (try Sample.app(), try Sample.app())
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { signer in
+            try await signer.makeKey()
+            for app in [changed, renewed] { try await signer.execute(try Sample.create(app)) }
+            try await PublishingNode.run(on: database, .with { $0.node.name = "reader" }) { reader in
+                #expect(await eventually { reader[changed] != nil && reader[renewed] != nil })
+                try await reader.node.follower.catchUp()
+                let served = try #require(reader[changed])
+                reader.node.ledger.halt(fault)
+                try await signer.execute(try Sample.rename(changed, "x"))
+                // A renewal says nothing new.
+                let renewal = try await Self.renewal(of: renewed, by: signer)
+                #expect(await eventually { reader[renewed]?.issuedAt == renewal.issuedAt })
+                if isTaken {
+                    #expect(await eventually { reader[changed]?.version == 2 })
+                } else {
+                    #expect(
+                        try await eventually {
+                            let new = try #require(signer[changed])
+                            return !reader.publisher.table.wants(changed, new.version, new.issuedAt)
+                        })
+                    #expect(reader[changed]?.bytes == served.bytes)
+                }
+            }
+        }
+    }
+
+    /// Stores the present document of an app with a later time.
+    private static func renewal(of app: AppID, by node: PublishingNode) async throws -> PublishedDocument {
+        let state = node.node.ledger.view.state
+        let (document, active) = (try #require(state.document(of: app)), try #require(state.keys.active))
+        let issuedAt = Timestamp(seconds: Timestamp.wall.seconds + 30)
+        let expiresAt = issuedAt.adding(seconds: 86_400)
+        let token = try CompactJWS.sign(
+            document.payload(issuedAt: issuedAt, expiresAt: expiresAt), type: Publisher.documentType,
+            keyID: active.kid, key: try await node.keys.privateKey(of: active))
+        let signed = DocumentStore.Signed(
+            app: app, version: document.version, position: node.node.ledger.position,
+            contentDigest: document.contentDigest, issuedAt: issuedAt, expiresAt: expiresAt, keyID: active.kid,
+            body: Array(token.utf8))
+        _ = try await DocumentStore(pool: node.node.pool).publish([
+            DocumentStore.Outgoing(document: signed, leaf: node.node.ledger.view.lastLeafHash)
+        ])
+        return signed.published
+    }
+
     @Test func `a node that has halted erases no private keys`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()

@@ -135,6 +135,12 @@ package final class Ledger: Sendable {
         self.content.withLock { content in content.reading?.fault ?? content.partialFault }
     }
 
+    /// True where the node had read the whole ledger, and its database holds another history by now: the view is the end of the one
+    /// that the node has served.
+    package var isLeft: Bool {
+        self.content.withLock { $0.fault?.leavesHistory == true && $0.partialFault == nil && $0.reading == nil }
+    }
+
     /// How far this node has read, until it has read the ledger once.
     var reading: LedgerReading? { self.content.withLock { $0.reading } }
 

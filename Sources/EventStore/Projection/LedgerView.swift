@@ -108,6 +108,15 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// True where the database's events do not follow on those that the node has taken in: it may hold another history, in which
+    /// versions of documents have other contents.
+    package var leavesHistory: Bool {
+        switch self {
+        case .position, .streamVersion, .time, .unfit, .fork, .shrunk, .head: true
+        default: false
+        }
+    }
+
     /// Whether the ledger goes on without the node, which is too old for it.
     package var meansUpgrade: Bool {
         if case .needsUpgrade = self { true } else { false }

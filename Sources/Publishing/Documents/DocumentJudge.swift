@@ -31,12 +31,13 @@ struct DocumentJudge: Sendable {
         let document = stored.document
         let fault = self.ledger.fault
         switch Self.verdict(
-            on: stored, by: self.ledger.view, isHalted: fault != nil, isBehind: self.ledger.unsigned != nil,
+            on: stored, by: self.ledger.view, isHalted: fault != nil, isLeft: self.ledger.isLeft,
+            isBehind: self.ledger.unsigned != nil,
             takesLaterForms: fault?.meansUpgrade == true, keysAhead: fault == nil ? [:] : self.ledger.keysAhead ?? [:])
         {
         case .sound: return .serve
         case .ahead: return .wait
-        case .later(let reason): return .refuse(reason)
+        case .later(let reason), .elsewhere(let reason): return .refuse(reason)
         case .unfit(let defect):
             self.logger.log(
                 .documentDamaged, ["app": "\(document.app)", "version": "\(document.version)", "defect": "\(defect)"])
@@ -86,18 +87,22 @@ struct DocumentJudge: Sendable {
         case unfit(String)
         /// A node that waits for its upgrade does not know the key, which a later event may have made.
         case later(String)
+        /// The database holds another history than the node has followed, and the document may be of that one.
+        case elsewhere(String)
         case contradicts(LedgerFault)
     }
 
     /// - Parameters:
     ///   - isHalted: Whether the view no longer advances: then waiting for it is useless, and the content it makes for a
     ///     version is in doubt. A document is judged by its signature alone.
+    ///   - isLeft: Whether a halted node's database holds another history since, and the view is the whole of the one before.
     ///   - isBehind: Whether the view waits for signatures of events. A document of such an event is judged by its signature
     ///     alone.
     ///   - takesLaterForms: Whether later programs sign documents with members that this one does not know.
     ///   - keysAhead: Keys of a later state than the view's, of a node that has halted before it.
     static func verdict(
-        on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool, isBehind: Bool = false,
+        on stored: DocumentStore.Stored, by view: LedgerView, isHalted: Bool, isLeft: Bool = false,
+        isBehind: Bool = false,
         takesLaterForms: Bool = false, keysAhead: [String: [UInt8]] = [:]
     ) -> Verdict {
         let document = stored.document
@@ -112,16 +117,23 @@ struct DocumentJudge: Sendable {
             // The key may be of an event that this node has still to read; where the database has no such event, the
             // key is unknown.
             if isAhead, document.position <= stored.ledgerEnd, !isHalted { return .ahead }
+            if isLeft { return .elsewhere(reason) }
             return takesLaterForms ? .later(reason) : .unfit(reason)
         case .unfit(let reason): return .unfit(reason)
         case .authentic(let digest): made = digest
+        }
+        let version = view.state.documentVersion(of: document.app) ?? 0
+        if isLeft {
+            // Both histories use the same versions.
+            guard document.version < version || document.version == version && made == document.contentDigest else {
+                return .elsewhere("it is not of the history that this node has followed")
+            }
         }
         guard !isHalted else { return .sound }
         guard document.position <= stored.ledgerEnd else {
             return .contradicts(.shrunk(from: document.position, to: stored.ledgerEnd))
         }
         if isBehind, isAhead || stored.isKept { return .sound }
-        let version = view.state.documentVersion(of: document.app) ?? 0
         if document.version == version {
             let made = made ?? view.state.document(of: document.app)?.contentDigest ?? []
             guard made == document.contentDigest else {
