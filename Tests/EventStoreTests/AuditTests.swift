@@ -58,6 +58,70 @@ struct AuditTests {
         ("DELETE FROM pinledger.tree_node", .treeWrong),
     ]
 
+    /// Damage to the snapshot at position 2 of three events, and the words for it.
+    static let wrongSnapshots: [(sql: String, detail: String)] = [
+        (
+            "UPDATE pinledger.snapshot_part SET body = body || '\\x00'::bytea WHERE number = 256",
+            "not those that were written"
+        ),
+        ("DELETE FROM pinledger.snapshot_part WHERE number = 0", "not those that were written"),
+        ("UPDATE pinledger.snapshot SET digests = substr(digests, 33)", "not those that were written"),
+        (
+            "UPDATE pinledger.snapshot SET frontier = set_byte(frontier, 3, get_byte(frontier, 3) # 1)",
+            "not the ledger's"
+        ),
+        ("UPDATE pinledger.snapshot SET position = 1", "not the ledger's"),
+        ("UPDATE pinledger.snapshot SET position = 4", "more events than the ledger has"),
+    ]
+
+    @Test func `an audit names snapshots that no node would start from, and one that the events do not make`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let key = SnapshotTests.key(1)
+        let app = try Sample.app()
+        try await TestNode.run(on: database) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            _ = try await node.writer.execute(try Sample.rename(app, "Right"))
+            try await SnapshotStore(pool: node.pool, key: key, logger: .silent).store(node.ledger.view)
+            _ = try await node.writer.execute(try Sample.rename(app, "Later"))
+            try await SnapshotStore(pool: node.pool, key: key, logger: .silent).store(node.ledger.view)
+        }
+        let connection = try await database.connect()
+        func findings(after sql: String = "", with key: SnapshotKey? = nil) async throws -> [LedgerFinding] {
+            var expectations = LedgerAuditor.Expectations()
+            expectations.snapshotKey = key
+            return try await LedgerAuditor(expectations: expectations).audit(on: connection) { connection, send in
+                try connection.execute(script: "BEGIN; \(sql)")
+                try LedgerAuditor.read(connection, send)
+                try connection.execute(script: "ROLLBACK")
+            }.0.findings.kept
+        }
+        #expect(try await findings().isEmpty)
+        #expect(try await findings(with: key).isEmpty)
+        for (sql, detail) in Self.wrongSnapshots {
+            let place = "WHERE position = 2"
+            let statement = sql.contains("WHERE") ? sql.replacing("WHERE", with: "\(place) AND") : "\(sql) \(place)"
+            let found = try await findings(after: statement)
+            #expect(found.map(\.code) == [.snapshotWrong] && found[0].detail.contains(detail), "\(sql): \(found)")
+        }
+        // Of another key, and made with the right one by whoever had it.
+        let other = try await findings(with: SnapshotTests.key(2))
+        #expect(
+            other.map(\.code) == [.snapshotWrong, .snapshotWrong] && other[0].detail.contains("key-encryption key"))
+        try await database.execute("DELETE FROM pinledger.snapshot")
+        try await TestNode.run(on: database) { node in
+            try await node.follower.catchUp()
+            var forged = node.ledger.view
+            forged.state.fleet.issuer = "forged"
+            try await SnapshotStore(pool: node.pool, key: key, logger: .silent).store(forged)
+        }
+        let forged = try await findings(with: key)
+        #expect(
+            forged.map(\.code) == [.snapshotWrong] && forged[0].detail.contains("not what the ledger's events make"))
+        await connection.close()
+    }
+
     @Test func `an audit names any damage, and ends`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in

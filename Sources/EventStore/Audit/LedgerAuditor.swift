@@ -14,7 +14,9 @@ package struct LedgerAuditor: Sendable {
         package var previous: AuditReport?
         /// What authenticates batches; nil where their MACs are not to be checked.
         package var key: BatchKey?
-        /// What verifies batches' signatures; none where they are not to be checked.
+        /// The key that authenticates snapshots; nil where their tags are not to be checked.
+        package var snapshotKey: SnapshotKey?
+        /// The public keys of batches' signatures, and of those of snapshots; none where they are not to be checked.
         package var verifiers: [BatchVerifier] = []
         /// What verifies approvers' signatures; nil where they are not to be checked.
         package var approvals: ApprovalVerifier?
@@ -103,6 +105,7 @@ package struct LedgerAuditor: Sendable {
         fileprivate let unreadable: [LedgerFinding]
         fileprivate let commands: [CommandCheck.Row]
         fileprivate let pruned: PrunedPositions
+        fileprivate let snapshots: [SnapshotCheck.Row]
     }
 
     /// What the check compares its results with.
@@ -142,6 +145,9 @@ package struct LedgerAuditor: Sendable {
                 check = LedgerCheck(
                     end: max(0, found.end), stored: found.nodes, pruned: found.pruned,
                     commands: CommandCheck(rows: found.commands, acknowledged: self.expectations.acknowledged),
+                    snapshots: SnapshotCheck(
+                        rows: found.snapshots, key: self.expectations.snapshotKey,
+                        verifiers: self.expectations.verifiers),
                     previous: self.expectations.previous, key: self.expectations.key,
                     approvals: self.expectations.approvals)
             case .events(let page):
@@ -177,7 +183,8 @@ package struct LedgerAuditor: Sendable {
             .beginning(
                 Beginning(
                     heads: heads, end: end, nodes: nodes, unreadable: unreadable,
-                    commands: try self.commands(connection), pruned: pruned)))
+                    commands: try self.commands(connection), pruned: pruned,
+                    snapshots: try SnapshotCheck.Row.all(connection))))
         try connection.copyRows(
             "COPY (SELECT \(AuditPage.columns) FROM pinledger.event ORDER BY position) TO STDOUT (FORMAT binary)",
             batch: Int(BulkReader.pageSize)

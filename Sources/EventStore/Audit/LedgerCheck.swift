@@ -41,6 +41,7 @@ struct LedgerCheck: Sendable {
     private let previous: AuditReport?
     private var macs: MACCheck?
     private var tree: TreeCheck
+    private var snapshots: SnapshotCheck
     private var next: Int64 = 0
 
     /// - Parameters:
@@ -49,8 +50,8 @@ struct LedgerCheck: Sendable {
     ///   - key: What authenticates batches; nil where their MACs cannot be checked.
     ///   - pruned: Where entries may be missing.
     init(
-        end: Int64, stored: [TileRoot], pruned: PrunedPositions, commands: CommandCheck, previous: AuditReport?,
-        key: BatchKey?, approvals: ApprovalVerifier? = nil
+        end: Int64, stored: [TileRoot], pruned: PrunedPositions, commands: CommandCheck, snapshots: SnapshotCheck,
+        previous: AuditReport?, key: BatchKey?, approvals: ApprovalVerifier? = nil
     ) {
         self.events = EventCheck(approvals: approvals)
         self.macs = key.map { MACCheck(key: $0) }
@@ -58,6 +59,7 @@ struct LedgerCheck: Sendable {
         self.pruned = pruned
         self.tree = TreeCheck(stored: stored)
         self.commands = commands
+        self.snapshots = snapshots
         self.previous = previous
         self.compareWithPrevious()
     }
@@ -67,7 +69,9 @@ struct LedgerCheck: Sendable {
         guard let sound = page.sound, let first = sound.steps.first, let last = sound.steps.last,
             first.position == self.next, last.position < self.end, self.frontier != nil, self.events.isSound,
             // The root at the earlier report's end is known only where the page is taken row by row.
-            self.previous.map({ !(first.position...last.position).contains($0.position - 1) }) ?? true
+            self.previous.map({ !(first.position...last.position).contains($0.position - 1) }) ?? true,
+            // So are the fold and the root at a snapshot, unless the page ends there.
+            self.snapshots.next.map({ !(first.position..<last.position).contains($0 - 1) }) ?? true
         else {
             for row in page.rows { self.take(try Row(row)) }
             return
@@ -82,6 +86,7 @@ struct LedgerCheck: Sendable {
         }
         // Says what is wrong with the first that does not fit.
         for row in page.rows[fitting...] { self.read(try Row(row)) }
+        self.compareWithSnapshots()
     }
 
     /// Appends a page's leaves to the right edge, and compares the MACs on the way.
@@ -145,6 +150,13 @@ struct LedgerCheck: Sendable {
             self.macs?.take(mac, beside: Head(position: self.next, frontier: frontier, lastTime: row.time))
         }
         self.read(row)
+        self.compareWithSnapshots()
+    }
+
+    private mutating func compareWithSnapshots() {
+        guard self.snapshots.next == self.next, let frontier else { return }
+        let isWhole = self.events.isSound && self.events.lastMissing < 0
+        self.snapshots.take(frontier, isWhole ? self.events.state : nil, at: self.next)
     }
 
     private mutating func read(_ row: Row) {
@@ -223,6 +235,8 @@ struct LedgerCheck: Sendable {
         // Missing events at the end are named: nodes over them are not looked for.
         self.tree.finish(size: self.end, frontier: stored?.head.frontier ?? MerkleFrontier())
         for finding in self.tree.findings { self.findings.add(finding) }
+        self.snapshots.finish(end: self.end)
+        for finding in self.snapshots.findings { self.findings.add(finding) }
         var streams = self.events.ends
         for row in rows {
             let counted = StreamID(text: row.name).flatMap { streams.removeValue(forKey: $0) }

@@ -48,6 +48,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case secretMissing = "secret_missing"
         /// A stored secret belongs to another name, or is sealed with another key, or is not what its name says.
         case secretWrong = "secret_wrong"
+        /// A stored snapshot is not what the ledger's events make, or none that a node would start from.
+        case snapshotWrong = "snapshot_wrong"
         /// A command that was answered as done is not recorded, or more than once.
         case acknowledgedLost = "acknowledged_lost"
         case acknowledgedTwice = "acknowledged_twice"
@@ -63,12 +65,14 @@ package struct LedgerFinding: Hashable, Sendable {
             case ledger
             case documents
             case secrets
+            case snapshots
         }
 
         package var part: Part {
             switch self {
             case .documentUnverifiable, .documentWrong, .documentBehind, .versionFell: .documents
             case .secretMissing, .secretWrong: .secrets
+            case .snapshotWrong: .snapshots
             default: .ledger
             }
         }

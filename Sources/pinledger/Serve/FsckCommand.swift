@@ -17,7 +17,8 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             pinledger fsck --database "$DATABASE" --output json
 
             Reads, in one transaction and without locks: every event, its hash, the Merkle tree, the streams, the \
-            recorded commands, the triggers against changes, every stored document, and which secrets are stored. \
+            recorded commands, the triggers against changes, every stored document, the snapshots that nodes start from, and \
+            which secrets are stored. \
             Needs the role pinledger_reader; to open the secrets (--kek-file), pinledger_app.
 
             A database alone cannot show that its end was cut off, or that an administrator rewrote all of it. So keep \
@@ -97,6 +98,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         var expectations = LedgerAuditor.Expectations()
         expectations.approvals = .signatures
         expectations.key = try key.map(BatchKey.init)
+        expectations.snapshotKey = try key.map(SnapshotKey.init)
         let publicKeys = try NodeConfiguration.readBatchPublicKeys(
             self.file.settings().list(.batchPublicKey, self.batchPublicKey))
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
@@ -168,6 +170,15 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                     """
                     Take the secrets named from a backup of the database, then find out who wrote to their tables. Without \
                     a backup: see `pinledger handbook backup`, "Lost keys".
+                    """
+                )
+            } else if parts.contains(.snapshots), !parts.contains(.documents) {
+                (
+                    "the ledger is sound, and stored snapshots are not",
+                    """
+                    Nodes that start skip those that cannot be used, and halt where one is not what the events make. Delete the rows \
+                    named from `pinledger.snapshot` as its owner: nodes start from others, or from the events, and store new \
+                    ones. Then find out who wrote to the table.
                     """
                 )
             } else {
