@@ -172,3 +172,22 @@ def test_a_change_of_the_key_takes_no_node_without_it_by_surprise(database, tmp_
     finally:
         for each in [keeper, *nodes]:
             each.stop()
+
+
+def test_nodes_start_and_serve_documents_where_the_last_events_are_gone(database):
+    keeper, api = database.serve("--kek-file", str(database.key))
+    try:
+        served = api.payload(APP)
+    finally:
+        keeper.stop()
+    with psycopg.connect(database.superuser, autocommit=True) as connection:
+        connection.execute("ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change")
+        connection.execute("DELETE FROM pinledger.event WHERE position = (SELECT max(position) FROM pinledger.event)")
+    for options in (["--read-only", "--batch-public-key", public_key(database)], ["--read-only"], ["--kek-file", str(database.key)]):
+        node, halted = database.serve(*options)
+        try:
+            assert halted.get("/readyz?for=writes").status == 503
+            assert halted.payload(APP)["content_sha256"] == served["content_sha256"]
+            assert "ledger_damaged" in node.log.read_text()
+        finally:
+            node.stop()

@@ -228,6 +228,39 @@ struct BatchSignatureTests {
         }
     }
 
+    @Test func `a node that starts halts where the last events are gone, and has what is signed before them`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        try await Self.record(app, "Signed", on: database, with: Self.first.key)
+        try await Self.record(app, "Unsigned", on: database, with: Self.key(nil))
+        try await Self.record(app, "Gone", "Gone too", on: database, with: Self.first.key)
+        try await database.execute(
+            """
+            ALTER TABLE pinledger.event DISABLE TRIGGER refuse_change;
+            ALTER TABLE pinledger.event_00000000000000 DISABLE TRIGGER refuse_change;
+            DELETE FROM pinledger.event WHERE position >= 3;
+            """)
+        let gone = LedgerFault.position(expected: 4, found: 5)
+        for setup in [Self.reading(Self.first.verifier), Self.reading(), Self.writing(Self.first.key)] {
+            try await TestNode.run(on: database, setup) { node in
+                do {
+                    try await node.follower.readToEnd()
+                    Issue.record("it has read to the end")
+                } catch let fault as LedgerFault {
+                    #expect(setup.verifiers.isEmpty ? fault == .position(expected: 3, found: 5) : fault == gone)
+                }
+                #expect(node.ledger.position == 0)
+                try await node.follower.catchUpToVerified()
+                // Who follows signatures takes in nothing behind the last one; all batches have a MAC.
+                #expect(node.ledger.position == (setup.verifiers.isEmpty ? 3 : 2))
+                #expect(
+                    node.ledger.view.state.apps[app]?.displayName == (setup.verifiers.isEmpty ? "Unsigned" : "Signed"))
+            }
+        }
+    }
+
     @Test func `a search for signatures goes on where it stopped, and never looks twice`() {
         var tail = UnsignedTail(end: 100)
         #expect(tail.unsearched(from: 10) == 10..<100)

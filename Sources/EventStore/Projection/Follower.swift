@@ -274,6 +274,25 @@ package struct Follower: Sendable {
         }
     }
 
+    /// Reads on to the last end of the ledger that the node verifies as it does others, where events behind it are missing: a node
+    /// that starts then knows keys and apps, and can serve documents. Nothing changes where there is none.
+    ///
+    /// - Throws: ``LedgerFault`` where an event before that end is missing or damaged too.
+    package func catchUpToVerified() async throws {
+        guard self.ledger.key == nil else { return try await self.catchUpToAuthenticated() }
+        let (base, verifiers) = (self.ledger.view, self.ledger.verifiers)
+        guard var end = try await self.reader.lastEnd(), end.position > base.head.position else { return }
+        if !verifiers.isEmpty {
+            let found = try await self.reader.signedEnd(at: base.head.position..<end.position, by: verifiers)
+            guard let signed = found.end else { return }
+            end = signed
+        }
+        let fold = try await self.fold(base, to: end)
+        self.ledger.advance(
+            from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
+            entries: fold.entries)
+    }
+
     /// How many batches at the end are looked at: each costs a few small queries.
     private static let searchLimit = 2000
 

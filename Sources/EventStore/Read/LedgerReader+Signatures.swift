@@ -22,12 +22,38 @@ extension LedgerReader {
 
     /// The same, read through the pool.
     ///
-    /// - Throws: ``Behind`` where the event is not there.
+    /// - Throws: As ``absence(of:)`` says where the event is not there.
     func signature(before end: Int64) async throws -> [UInt8]? {
         guard let row = try await self.pool.read(Statements.signature.sql, [.int64(end &- 1)]).first else {
-            throw Behind(position: end &- 1)
+            throw try await self.absence(of: end &- 1)
         }
         return try row.optionalBytes(0)
+    }
+
+    /// Why an event is not there that a head says is: ``Behind``, or ``LedgerFault/position(expected:found:)`` where the server's own
+    /// head says so too.
+    private func absence(of position: Int64) async throws -> any Error {
+        let row = try await self.pool.read(
+            """
+            SELECT next_position, EXISTS (SELECT FROM pinledger.event WHERE position = $1) FROM pinledger.head
+            """, [.int64(position)]
+        ).only
+        let end = try row.int64(0)
+        guard try position < end && !row.bool(1) else { return Behind(position: position) }
+        return LedgerFault.position(expected: position, found: end)
+    }
+
+    /// The end of the ledger behind the last event that is there, as the stored hashes make it; nil where there is none.
+    func lastEnd() async throws -> Head? {
+        let rows = try await self.pool.read(
+            """
+            SELECT position, recorded_at FROM pinledger.event WHERE position < (SELECT next_position FROM pinledger.head)
+            ORDER BY position DESC LIMIT 1
+            """)
+        guard let row = rows.first else { return nil }
+        let position = try row.natural(0) + 1
+        guard let frontier = try await self.knownFrontier(at: position) else { return nil }
+        return Head(position: position, frontier: frontier, lastTime: Timestamp(microseconds: try row.timestamp(1)))
     }
 
     /// The last end of the ledger that one of `verifiers` shows to be signed, of batches that end at `positions`, as the stored
@@ -35,7 +61,7 @@ extension LedgerReader {
     ///
     /// - Returns: Also what was looked at without finding one, up to the upper bound. It may be less than all: each call costs a
     ///   limited time, whatever was stored to make it cost more.
-    /// - Throws: ``Behind``, or the database's error.
+    /// - Throws: As ``absence(of:)`` says where an event is not there, or the database's error.
     func signedEnd(
         at positions: Range<Int64>, by verifiers: [BatchVerifier]
     ) async throws -> (end: Head?, searched: Range<Int64>) {
@@ -46,7 +72,9 @@ extension LedgerReader {
             let start = max(positions.lowerBound, bound - Self.partWidth)
             let rows = try await self.pool.read(
                 Statements.signedEnds.sql, [.int64(start), .int64(bound), ids, .int64(Int64(Self.candidateLimit))])
-            guard let last = rows.first, try last.int64(0) == bound - 1 else { throw Behind(position: bound - 1) }
+            guard let last = rows.first, try last.int64(0) == bound - 1 else {
+                throw try await self.absence(of: bound - 1)
+            }
             for row in rows {
                 let position = try row.natural(0) + 1
                 guard let signature = try row.optionalBytes(2),

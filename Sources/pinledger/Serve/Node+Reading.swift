@@ -210,7 +210,11 @@ extension Node {
                     "Give --batch-public-key what `pinledger key batch-public-key` prints for the key-encryption key of the other nodes. If this is it, nothing was recorded since they have it: record any change through one of them.",
                 status: .notVerified)
         } catch let fault as LedgerFault {
-            guard case .unauthenticated(_, let end, let defect) = fault else { throw fault }
+            guard case .unauthenticated(_, let end, let defect) = fault else {
+                // Where events are missing or damaged, those before show which keys sign documents.
+                if !fault.meansUpgrade, !fault.isPruned { try? await follower.catchUpToVerified() }
+                throw fault
+            }
             guard self.configuration.memory.trustsDatabase else {
                 try await follower.catchUpToAuthenticated()
                 throw LedgerFault.unauthenticated(from: ledger.position, to: end, defect)
