@@ -277,7 +277,7 @@ extension ChangeRails {
                 .restoredBackup, .warn,
                 "Clients claim documents later than version \(version)\(latest), the last that this ledger made (\(later.sightings) requests and reports): the ledger was restored from a backup, or the claims are made up.",
                 remedy:
-                    "If the database was restored, find what is missing with `pinledger fsck` and an earlier report before you change anything: clients refuse documents with lower versions than theirs."
+                    "If the database was restored, or a standby took over, change nothing yet: `pinledger recover` shows what is missing, and raises versions above those that clients hold, which refuse lower ones. `pinledger handbook recovery` says how."
             )
         ]
     }
