@@ -137,7 +137,10 @@ struct DocumentVerifierTests {
         func with(_ members: [String: JSON]) -> JSON {
             .object((self.signer.jwk.objectValue ?? [:]).merging(members) { $1 })
         }
+        // Of small order: a signature fits every message.
+        let nobody = [UInt8](repeating: 0, count: 32)
         let lists: [[JSON]] = [
+            [with(["kid": .string(RootOfTrust.thumbprint(nobody)), "x": .string(Base64URL.encode(nobody))])],
             [], [with(["kid": .string(other.keyID)])], [with(["kty": "EC"])], [with(["crv": "X25519"])],
             [with(["x": "AAAA"])], [self.signer.jwk, with(["x": 5])], Array(repeating: self.signer.jwk, count: 65),
         ]

@@ -18,7 +18,7 @@ package struct Ed25519PublicKey: Hashable, Sendable {
     package init?(_ bytes: some Collection<UInt8>) {
         let bytes = [UInt8](bytes)
         Sodium.start()
-        guard bytes.count == Self.byteCount, unsafe crypto_core_ed25519_is_valid_point(bytes) == 1 else { return nil }
+        guard Ed25519Encoding.isUsable(bytes), unsafe crypto_core_ed25519_is_valid_point(bytes) == 1 else { return nil }
         self.bytes = bytes
     }
 

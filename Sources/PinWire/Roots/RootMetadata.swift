@@ -120,9 +120,12 @@ package struct RootMetadata: Hashable, Sendable {
         }
         var value = try key.required("keyval").members()
         let text = try value.required("public").string()
-        // Whether it is a point of the curve is not asked: implementations differ about that, and one that is not has signed nothing.
         guard let bytes = Hex.decode(text), bytes.count == 32 else {
             throw field.defect("must have 64 hexadecimal digits in lower case as public key")
+        }
+        // A point that is not on the curve passes: implementations differ about that, and it has signed nothing.
+        guard Ed25519Encoding.isUsable(bytes) else {
+            throw field.defect("must not be of small order, and has to be encoded in the canonical way (RFC 8032)")
         }
         guard Self.keyID(bytes) == id else { throw field.defect("must have the id \(Self.keyID(bytes))") }
         return bytes

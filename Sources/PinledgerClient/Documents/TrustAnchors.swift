@@ -41,7 +41,7 @@ public struct TrustAnchors: Sendable {
         var keys: [String: Curve25519.Signing.PublicKey] = [:]
         for (place, jwk) in list.enumerated() {
             guard jwk["kty"]?.stringValue == "OKP", jwk["crv"]?.stringValue == "Ed25519",
-                let x = jwk["x"]?.stringValue, let bytes = Base64URL.decode(x),
+                let x = jwk["x"]?.stringValue, let bytes = Base64URL.decode(x), Ed25519Encoding.isUsable(bytes),
                 let key = try? Curve25519.Signing.PublicKey(rawRepresentation: bytes)
             else { throw Malformed(description: "keys/\(place) is no Ed25519 key (RFC 8037)") }
             let thumbprint = RootOfTrust.thumbprint(bytes)

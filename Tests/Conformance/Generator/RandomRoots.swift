@@ -12,7 +12,7 @@ struct RandomRoots {
 
     mutating func next(_ number: Int) throws -> JSON {
         let version = self.generator.pick([Int64(1), 2, 7, 9_007_199_254_740_990, 9_007_199_254_740_991])
-        let present = try self.root(version, signedByAll: true)
+        let present = try self.root(version, signedByAll: true, isPresent: true)
         let isShipped = self.generator.once(in: 5)
         let wanted = self.generator.once(in: 8) ? version + self.generator.pick([0, 2, -1]) : version + 1
         var draft = try self.root(isShipped ? version : max(0, wanted), signedByAll: !self.generator.once(in: 4))
@@ -29,11 +29,20 @@ struct RandomRoots {
         ])
     }
 
-    private mutating func root(_ version: Int64, signedByAll: Bool) throws -> RootMaker.Draft {
+    private mutating func root(
+        _ version: Int64, signedByAll: Bool, isPresent: Bool = false
+    ) throws -> RootMaker.Draft {
         let people = Array(Self.people.shuffled(using: &self.generator).prefix(self.generator.pick([1, 2, 3, 3, 5])))
+        var (morePeople, moreDocuments): ([[UInt8]], [[UInt8]]) = ([], [])
+        // The present root passes its rules.
+        if !isPresent, self.generator.once(in: 6) {
+            let odd = self.generator.pick(OddKeys.small + OddKeys.uncanonical + OddKeys.taken).bytes
+            if self.generator.once(in: 2) { morePeople = [odd] } else { moreDocuments = [odd] }
+        }
         let content = try RootMaker.content(
             version, people: people, threshold: Int.random(in: 1...people.count, using: &self.generator),
-            documents: Array(Self.documents.shuffled(using: &self.generator).prefix(self.generator.pick([1, 2, 3]))))
+            documents: Array(Self.documents.shuffled(using: &self.generator).prefix(self.generator.pick([1, 2, 3]))),
+            morePeople: morePeople, moreDocuments: moreDocuments)
         let signers = signedByAll ? Self.people : Self.people.filter { _ in self.generator.once(in: 2) }
         return try RootMaker.sign(content, by: signers)
     }

@@ -23,14 +23,21 @@ struct RootMaker {
     static func keyID(_ name: String) throws -> String { RootMetadata.keyID(try self.publicKey(name)) }
 
     /// What a root of people and of documents' keys says.
+    ///
+    /// - Parameters:
+    ///   - morePeople: Public keys that nobody signs with.
+    ///   - moreDocuments: The same, among those of documents.
     static func content(
         _ version: Int64, people: [String] = ["ada", "bob", "cleo"], threshold: Int = 2,
-        documents: [String] = ["first", "second"], expires: Int64 = Self.end
+        documents: [String] = ["first", "second"], expires: Int64 = Self.end, morePeople: [[UInt8]] = [],
+        moreDocuments: [[UInt8]] = []
     ) throws -> [String: JSON] {
         let metadata = RootMetadata(
             version: version, expiresAt: Timestamp(seconds: expires),
-            root: RootMetadata.Role(keys: try people.map { try self.publicKey($0) }, threshold: threshold),
-            documents: RootMetadata.Role(keys: try documents.map { try self.publicKey($0) }, threshold: 1))
+            root: RootMetadata.Role(
+                keys: try people.map { try self.publicKey($0) } + morePeople, threshold: threshold),
+            documents: RootMetadata.Role(
+                keys: try documents.map { try self.publicKey($0) } + moreDocuments, threshold: 1))
         return metadata.json.objectValue ?? [:]
     }
 

@@ -11,7 +11,7 @@ struct RootVectors {
             VectorFile(
                 name: "root",
                 about: "Which roots of trust a client takes: handbook page client-integration, The root of trust.",
-                cases: try self.shipped() + self.successors() + self.forms() + self.texts())
+                cases: try self.shipped() + self.successors() + self.forms() + self.oddKeys() + self.texts())
         }
     }
 
@@ -194,6 +194,25 @@ struct RootVectors {
                     "form: \(name)", JSON.object(["signatures": list, "signed": .object(sound)]).canonicalBytes,
                     after: self.present)
             }
+    }
+
+    /// Keys of small order, or encoded in another way than RFC 8032 says, in either role.
+    private func oddKeys() throws -> [JSON] {
+        let refused = try (OddKeys.small + OddKeys.uncanonical).map { name, bytes in
+            self.next(
+                "keys: \(name)",
+                try RootMaker.sign(RootMaker.content(8, moreDocuments: [bytes]), by: ["ada", "bob"]))
+        }
+        let ofPeople = try [OddKeys.small[0], OddKeys.uncanonical[0]].map { name, bytes in
+            self.next(
+                "keys: \(name), of a person",
+                try RootMaker.sign(RootMaker.content(8, morePeople: [bytes]), by: ["ada", "bob"]))
+        }
+        let taken = try OddKeys.taken.map { name, bytes in
+            self.next(
+                "keys: \(name)", try RootMaker.sign(RootMaker.content(8, morePeople: [bytes]), by: ["ada", "bob"]))
+        }
+        return refused + ofPeople + taken
     }
 
     private static func nested(_ depth: Int) -> JSON { (0..<depth).reduce(0) { inner, _ in [inner] } }

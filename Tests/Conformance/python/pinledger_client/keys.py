@@ -10,6 +10,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from .encoding import decode_base64url, encode_base64url
 
 _KEY_LENGTH = 32
+_PRIME = 2**255 - 19
+#: The points of small order, as their bytes say y without the sign of x.
+_SMALL_ORDER = {
+    int.from_bytes(bytes.fromhex(point), "little")
+    for point in (
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    )
+}
 
 
 class TrustAnchors:
@@ -28,8 +40,8 @@ class TrustAnchors:
             if member.get("kty") != "OKP" or member.get("crv") != "Ed25519" or not isinstance(member.get("x"), str):
                 raise ValueError("a key of the set is no Ed25519 key")
             key = decode_base64url(member["x"])
-            if len(key) != _KEY_LENGTH:
-                raise ValueError("an Ed25519 key has 32 bytes")
+            if not is_usable(key):
+                raise ValueError("an Ed25519 key has 32 bytes, is not of small order, and is encoded as RFC 8032 says")
             if member.get("kid") != _thumbprint(member["x"]):
                 raise ValueError("a key's kid is not its thumbprint")
             self._keys[member["kid"]] = key
@@ -45,6 +57,13 @@ class TrustAnchors:
     def has_signed(self, key_id: str, message: bytes, signature: bytes) -> bool:
         """Whether the signature over the message is by the key with this `kid`, which is one of the anchors."""
         return has_signed(self._keys[key_id], message, signature)
+
+
+def is_usable(public_key: bytes) -> bool:
+    """True for bytes that may be an Ed25519 key, whatever a library thinks of them."""
+    # The highest bit is the sign of x.
+    point = int.from_bytes(public_key, "little") & (2**255 - 1)
+    return len(public_key) == _KEY_LENGTH and point < _PRIME and point not in _SMALL_ORDER
 
 
 def has_signed(public_key: bytes, message: bytes, signature: bytes) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .canonical import NotCanonical, read_plain_canonical
-from .keys import TrustAnchors, has_signed, jwk
+from .keys import TrustAnchors, has_signed, is_usable, jwk
 from .refusal import Refused
 
 LARGEST_ROOT = 16_384
@@ -180,4 +180,5 @@ def _public_key(key_id: str, key: Any) -> bytes:
     canonical = f'{{"keytype":"ed25519","keyval":{{"public":"{public}"}},"scheme":"ed25519"}}'
     # The id stands for the key alone, whatever other members the key has.
     _require(key_id == hashlib.sha256(canonical.encode()).hexdigest(), "a key's id is not its own")
+    _require(is_usable(bytes.fromhex(public)), "a key is of small order, or not in the encoding of RFC 8032")
     return bytes.fromhex(public)

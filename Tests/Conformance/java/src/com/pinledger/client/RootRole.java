@@ -64,6 +64,8 @@ final class RootRole {
         String canonical = "{\"keytype\":\"ed25519\",\"keyval\":{\"public\":\"" + encoded + "\"},\"scheme\":\"ed25519\"}";
         String digest = Hashes.hexadecimal(Hashes.sha256(canonical.getBytes(StandardCharsets.US_ASCII)));
         Members.require(digest.equals(keyId), "a key under another id than its own");
-        return Hashes.bytes(encoded);
+        byte[] key = Hashes.bytes(encoded);
+        Members.require(KeyEncoding.isUsable(key), "a key of small order, or in another encoding than its own");
+        return key;
     }
 }

@@ -13,7 +13,6 @@ import java.util.TreeMap;
  */
 public final class TrustAnchors {
     private static final int DEPTH_LIMIT = 16;
-    private static final int KEY_BYTES = 32;
 
     private final Map<String, byte[]> keys = new TreeMap<>();
     /** The root whose keys these are, or null for those of a JWK Set, which do not end. */
@@ -75,8 +74,8 @@ public final class TrustAnchors {
         }
         String x = (String) key.get("x");
         byte[] bytes = Base64Text.decodeUrl(x);
-        if (bytes.length != KEY_BYTES) {
-            throw new MalformedException("no key of 32 bytes");
+        if (!KeyEncoding.isUsable(bytes)) {
+            throw new MalformedException("no key of 32 bytes that may be one");
         }
         String thumbprint = thumbprint(x);
         if (!thumbprint.equals(key.get("kid"))) {
