@@ -135,7 +135,7 @@ public final class DocumentFetcher {
             stored = held;
         } catch (IOException | RuntimeException failure) {
             // The next fetch tries again. What is held in memory holds.
-            failures.accept(failure);
+            Listeners.tell(failures, failure);
         }
     }
 
@@ -154,7 +154,7 @@ public final class DocumentFetcher {
         try {
             fetch();
         } catch (IOException | VerificationFailure | RuntimeException failure) {
-            failures.accept(failure);
+            Listeners.tell(failures, failure);
         }
     }
 
@@ -226,7 +226,7 @@ public final class DocumentFetcher {
                 return;
             }
             if (response.code() != 200 || response.body() == null) {
-                failures.accept(new IOException(url + " answers " + response.code() + ", and no document"));
+                Listeners.tell(failures, new IOException(url + " answers " + response.code() + ", and no document"));
                 return;
             }
             byte[] token = read(response.body().byteStream(), DocumentVerifier.SIZE_LIMIT);
@@ -258,9 +258,9 @@ public final class DocumentFetcher {
                 return false;
             }
             fetch();
-        } catch (IOException | VerificationFailure failure) {
+        } catch (IOException | VerificationFailure | RuntimeException failure) {
             // The connection that waits is judged by the document that is held.
-            failures.accept(failure);
+            Listeners.tell(failures, failure);
         } finally {
             fetching.unlock();
         }

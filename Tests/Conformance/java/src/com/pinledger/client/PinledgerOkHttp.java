@@ -66,7 +66,8 @@ public final class PinledgerOkHttp {
      * @param client A client whose trust manager validates chains, and whose other interceptors are already there.
      * @param validator Validates chains by the same trust anchors as the client's trust manager.
      * @param fetcher Fetches documents where that is due before a connection; null if the app does so by itself.
-     * @param observer Learns of each connection, and again if a new document judges it; it may be called by several threads.
+     * @param observer Learns of each connection, and again if a new document judges it; it may be called by several threads. What it
+     *     throws is logged, and changes nothing for the connection.
      */
     public static OkHttpClient pinned(
             OkHttpClient client, PinPolicy policy, ChainValidator validator, DocumentFetcher fetcher,
@@ -123,7 +124,7 @@ public final class PinledgerOkHttp {
         }
         // The network interceptor tells of all other connections.
         if (refused || call == null || call.webSocket) {
-            observer.accept(judgement);
+            Listeners.tell(observer, judgement);
         }
         return !refused;
     }
@@ -154,7 +155,7 @@ public final class PinledgerOkHttp {
             state.toldVerdict = judgement.verdict();
         }
         if (isNews) {
-            observer.accept(judgement);
+            Listeners.tell(observer, judgement);
         }
         if (judgement.verdict().isRefusal()) {
             fetchBeforeRetry = true;

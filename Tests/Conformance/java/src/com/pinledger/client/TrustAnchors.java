@@ -19,6 +19,7 @@ public final class TrustAnchors {
     private final RootOfTrust root;
 
     private TrustAnchors(RootOfTrust root) {
+        Ed25519.requireProvider();
         this.root = root;
     }
 

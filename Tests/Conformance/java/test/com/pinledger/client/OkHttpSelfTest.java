@@ -90,7 +90,9 @@ public final class OkHttpSelfTest {
         test.fetched();
         test.example();
         test.spki();
+        test.observed();
         failures += RootSelfTest.failures();
+        failures += KeySelfTest.failures();
         System.out.println(failures == 0 ? "all right" : failures + " failures");
         System.exit(failures == 0 ? 0 : 1);
     }
@@ -192,6 +194,27 @@ public final class OkHttpSelfTest {
             check("again", getKeeping(url), "200 matched/candidate_none");
         } catch (IOException exception) {
             System.out.println("skipped HTTP/2: " + exception.getMessage());
+        }
+    }
+
+    /** An observer that fails ends neither a connection that matches nor the refusal of one that does not. */
+    private void observed() throws Exception {
+        try (TestServer server = new TestServer(
+                "python3", directory + "/tls_server.py", file("attack-chain.pem"), file("server.key"))) {
+            OkHttpClient observed = PinledgerOkHttp.pinned(unpinned, pins, new PkixChainValidator(trust), null, judgement -> {
+                throw new IllegalStateException("an observer that fails");
+            });
+            for (String name : new String[] {"server", "pinned"}) {
+                hold("enforce", pin(name));
+                unpinned.connectionPool().evictAll();
+                String result;
+                try (Response response = observed.newCall(new Request.Builder().url(url(server)).build()).execute()) {
+                    result = String.valueOf(response.code());
+                } catch (IOException | RuntimeException exception) {
+                    result = exception.getClass().getSimpleName();
+                }
+                check("observed, " + name, result, name.equals("server") ? "200" : "PinRefusedException");
+            }
         }
     }
 
