@@ -239,6 +239,39 @@ struct BatchKeyTests {
                 """, fault: .wrong, found: [3, 3]),
     ]
 
+    @Test(arguments: [Int64(1), 2, 3])
+    func `a head below the snapshot from which a node starts is a fault, and ends no process`(size: Int64) async throws
+    {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        let snapshot = try await TestNode.run(on: database, Self.node(Self.key(1))) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            for number in 1...3 { _ = try await node.writer.execute(try Sample.rename(app, "Name \(number)")) }
+            let frontier = try await LedgerReader(pool: node.pool).storedFrontier(at: size).encoded
+            try await database.execute(
+                "UPDATE pinledger.head SET next_position = \(size), frontier = '\\x\(Hex.encode(frontier))'")
+            return node.ledger.view
+        }
+        try await TestNode.run(on: database, Self.node(Self.key(1), from: snapshot)) { node in
+            let fault = try await Self.fault { try await node.follower.catchUp() }
+            #expect(fault == .unauthenticated(from: size, to: size, .wrong))
+            // The next step of a node that starts.
+            try await node.follower.catchUpToAuthenticated()
+            #expect(node.ledger.position == 4)
+        }
+    }
+
+    @Test(arguments: [Int64(1) << 53, 4_611_686_018_427_387_904])
+    func `a head further than any ledger goes is a fault`(size: Int64) async throws {
+        let database = try TestDatabase.current
+        // One hash, as the numbers have one bit set.
+        try await database.execute("UPDATE pinledger.head SET next_position = \(size), frontier = sha256('x')")
+        try await TestNode.run(on: database, Self.node(nil)) { node in
+            let fault = try await Self.fault { try await node.follower.catchUp() }
+            #expect(fault == .head(position: size))
+        }
+    }
+
     @Test(arguments: damages)
     func `a change that a superuser makes to MACs, or to events without them, is found`(_ damage: Damage) async throws {
         let database = try TestDatabase.current

@@ -111,6 +111,13 @@ def test_every_unit_is_shut_in():
     assert {unit: level for unit, level in exposures.items() if level > 2.0} == {}
 
 
+def test_a_unit_that_is_started_again_waits_for_no_symbols():
+    # Swift's runtime looks for them in a process that has crashed before it ends.
+    units = [unit for unit in (DEPLOY / "package/systemd").glob("*.service") if "\nRestart=always\n" in unit.read_text()]
+    assert len(units) > 2
+    assert [unit.name for unit in units if "\nEnvironment=SWIFT_BACKTRACE=enable=no\n" not in unit.read_text()] == []
+
+
 # Which samples a family has, and the labels that one of them has more.
 SAMPLES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"], "info": ["_info"]}
 # Labels that every sample has of the job that scrapes it.

@@ -28,6 +28,7 @@ package final class DatabaseClock: Sendable {
     static let tolerance = Duration.seconds(5)
     /// The difference above which nothing is signed or recorded.
     static let limit = Duration.seconds(60)
+    private static let plausible = Timestamp(seconds: 0)..<Timestamp(seconds: 253_402_300_800)
     private static let interval = Duration.seconds(30)
     private static let glance = Duration.seconds(1)
 
@@ -55,6 +56,10 @@ package final class DatabaseClock: Sendable {
         for _ in 0..<3 {
             let start = ContinuousClock.now
             let time = try await pool.read("SELECT clock_timestamp()", []).only.timestamp(0)
+            // Sums of times stay within bounds.
+            guard Self.plausible.contains(Timestamp(microseconds: time)) else {
+                throw PostgresError(.decoding, "the database's clock is not between 1970 and 9999")
+            }
             let trip = start.duration(to: .now)
             if best == nil || trip < best?.trip ?? .zero {
                 best = (Anchor(time: Timestamp(microseconds: time), instant: start + trip / 2), trip)

@@ -138,7 +138,9 @@ extension Head {
             throw LedgerFault.head(position: nil)
         }
         let encoded = try row.bytes(1)
-        guard let size = UInt64(exactly: position), let frontier = try? MerkleFrontier(size: size, encoded: encoded)
+        // No ledger is longer, and sums of positions stay within bounds.
+        guard (0...JSON.largestInteger).contains(position), let size = UInt64(exactly: position),
+            let frontier = try? MerkleFrontier(size: size, encoded: encoded)
         else { throw LedgerFault.head(position: position) }
         self.init(
             position: position, frontier: frontier, lastTime: Timestamp(microseconds: try row.timestamp(2))

@@ -255,6 +255,8 @@ package struct Follower: Sendable {
     package func catchUpToAuthenticated() async throws {
         guard let key = self.ledger.key else { return }
         let (base, end) = (self.ledger.view, try await self.reader.head())
+        // A damaged head may lie below the snapshot from which the node started.
+        guard base.head.position < end.position else { return }
         var bound = end.position
         var searched = 0
         while searched < Self.searchLimit {

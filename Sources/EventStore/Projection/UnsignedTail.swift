@@ -14,7 +14,8 @@ struct UnsignedTail: Hashable, Sendable {
 
     /// The positions to look at next: new events first; nil where all from `position` on were looked at.
     func unsearched(from position: Int64) -> Range<Int64>? {
-        if self.searched.upperBound < self.end { return max(position, self.searched.upperBound)..<self.end }
+        let new = max(position, self.searched.upperBound)
+        if new < self.end { return new..<self.end }
         return position < self.searched.lowerBound ? position..<self.searched.lowerBound : nil
     }
 

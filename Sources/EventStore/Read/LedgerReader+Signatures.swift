@@ -84,7 +84,9 @@ extension LedgerReader {
                     position: position, frontier: frontier, lastTime: Timestamp(microseconds: try row.timestamp(1)))
                 if verifiers.defect(of: signature, beside: end) == nil { return (end, position..<positions.upperBound) }
             }
-            bound = rows.count < Self.candidateLimit ? start : try rows[rows.count - 1].int64(0)
+            // A damaged index may give rows out of order.
+            let next = rows.count < Self.candidateLimit ? start : try rows[rows.count - 1].int64(0)
+            bound = min(max(start, next), bound - 1)
             parts += 1
             candidates += rows.count
         }

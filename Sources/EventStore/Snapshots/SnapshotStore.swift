@@ -80,7 +80,9 @@ package struct SnapshotStore: Sendable {
         let seal = SnapshotSeal(position: position, frontier: try row.bytes(0), digests: try row.bytes(1))
         guard seal.digests.count == 32 * LedgerState.snapshotPartCount else { throw SnapshotSeal.Unusable.damaged }
         // The snapshot's tree must be the one that the ledger's own hashes make.
-        guard let size = UInt64(exactly: position), size > 0 else { throw SnapshotSeal.Unusable.foreign }
+        guard (1...JSON.largestInteger).contains(position), let size = UInt64(exactly: position) else {
+            throw SnapshotSeal.Unusable.foreign
+        }
         let frontier = try MerkleFrontier(size: size, encoded: seal.frontier)
         guard try await LedgerReader(pool: self.pool).frontier(at: frontier.size) == frontier else {
             throw SnapshotSeal.Unusable.foreign
