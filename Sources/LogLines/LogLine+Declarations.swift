@@ -80,7 +80,7 @@ extension LogLine {
                 .critical,
                 "the ledger's end is not authenticated with this node's key-encryption key; this node only serves the documents that are published",
                 advice:
-                    "Follow `pinledger handbook backup`, \"Unauthenticated events\". If the key-encryption key was changed: start this node with the new one."
+                    "Follow `pinledger handbook backup`, \"Unauthenticated events\". If the key-encryption key was changed: start this node with the new one. If a node with a wrong key was started: stop all nodes, and start one with the right key once with --trust-database."
             )
         case .endTrusted:
             .init(

@@ -25,66 +25,20 @@ package struct SecretCheck: Sendable {
         }
     }
 
-    /// A secret that the ledger names.
-    private struct Expected {
-        var kind: StoredSecret.Kind
-        var id: String
-        var owner: String
-        /// The secret's name for people.
-        var detail: String
-    }
-
     package private(set) var findings: [LedgerFinding] = []
-    private var expected: [Expected] = []
+    private let expected: [NamedSecret]
     private let signers: [String: Signer]
 
     /// - Parameter now: When the ledger was read; a secret that signs only until then may be missing.
     package init(ledger: LedgerAuditor.Outcome, at now: Timestamp) {
-        let state = ledger.state
-        self.signers = state.signers
-        func isReadable(_ stream: StreamID) -> Bool { !ledger.damagedStreams.contains(stream.text) }
-        if isReadable(.keys) {
-            for key in state.keys.keys.values where key.state != .retired {
-                let detail = "the private half of the signing key \(key.kid), which is \(key.state.rawValue),"
-                self.expect(.signing, key.kid, of: "", detail)
-            }
-        }
-        if isReadable(.log) {
-            for key in state.log.signers {
-                self.expect(.signing, key.kid, of: "", "the private half of the log's key \(key.kid)")
-            }
-        }
-        for (id, app) in state.apps {
-            if isReadable(.app(id)) {
-                for key in app.clients.values.compactMap(\.key) {
-                    self.expect(.client, ClientKeys.name(of: key, id), of: id.text, "the private half of a client key")
-                }
-            }
-            if isReadable(.watch(id)) {
-                for key in app.watch.telemetryKeys where key.isInUse {
-                    self.expect(.telemetry, key.id, of: id.text, "what reports are signed with")
-                }
-            }
-        }
-        if isReadable(.webhooks) {
-            // Secrets that a node may be erasing at this moment are left out.
-            for hook in state.webhooks.hooks.values {
-                for secret in hook.secretIDs(at: now.adding(seconds: 60)) {
-                    self.expect(.webhook, secret, of: hook.id, "what messages are signed with")
-                }
-            }
-        }
-        self.expected.sort { ($0.kind.rawValue, $0.id) < ($1.kind.rawValue, $1.id) }
-    }
-
-    private mutating func expect(_ kind: StoredSecret.Kind, _ id: String, of owner: String, _ detail: String) {
-        self.expected.append(Expected(kind: kind, id: id, owner: owner, detail: detail))
+        self.signers = ledger.state.signers
+        self.expected = NamedSecret.all(in: ledger.state, damaged: ledger.damagedStreams, at: now)
     }
 
     /// Finds secrets that are missing, that belong to another name, or that are sealed with another key than most.
     package mutating func take(_ names: [Name]) {
         let stored = Dictionary(names.map { ("\($0.kind) \($0.id)", $0) }) { first, _ in first }
-        var found: [(expected: Expected, name: Name)] = []
+        var found: [(expected: NamedSecret, name: Name)] = []
         for expected in self.expected {
             guard let name = stored["\(expected.kind.rawValue) \(expected.id)"] else {
                 self.add(.secretMissing, expected, "\(expected.detail) is not stored")
@@ -119,7 +73,7 @@ package struct SecretCheck: Sendable {
         }
     }
 
-    private mutating func add(_ code: LedgerFinding.Code, _ expected: Expected, _ detail: String) {
+    private mutating func add(_ code: LedgerFinding.Code, _ expected: NamedSecret, _ detail: String) {
         let owner = expected.owner.isEmpty ? "" : " of \(expected.owner)"
         self.findings.append(LedgerFinding(code, of: "\(expected.kind.rawValue) \(expected.id)\(owner)", detail))
     }

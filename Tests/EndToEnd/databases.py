@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from pinledger import API, Process, eventually, free_port
+from pinledger import API, BINARY, Process, eventually, free_port
 
 sys.path.append(str(Path(__file__).parent.parent / "Torture"))
 import batch_mac  # noqa: E402
@@ -96,6 +96,25 @@ class Database:
             ).fetchone()[0]  # fmt: skip
             assert outcome == "appended"
         return position
+
+    def execute(self, statement: str, *parameters):
+        """Runs a statement as the role of a node; returns the value that it gives."""
+        with psycopg.connect(self.superuser) as connection:
+            connection.execute("SET ROLE pinledger_app")
+            row = connection.execute(statement, parameters).fetchone()
+            return row[0] if row else None
+
+    def authenticate_end(self, key: Path) -> None:
+        with psycopg.connect(self.superuser) as connection:
+            assert batch_mac.authenticate_end(connection, key)
+
+    def refused(self, *options: str) -> str:
+        """The errors of a node that does not start."""
+        done = subprocess.run(
+            [BINARY, "serve", "--database", self.connection_string, "--listen", f"127.0.0.1:{free_port()}", *options],
+            capture_output=True, text=True, timeout=120)  # fmt: skip
+        assert done.returncode != 0
+        return done.stderr
 
     def forge_token(self, like: dict, **options) -> int:
         """Issues a token: `like` is the event by which another ledger issued it."""

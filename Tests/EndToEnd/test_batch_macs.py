@@ -1,5 +1,6 @@
 """Events that a database login records without the key-encryption key: no node that has the key believes them."""
 
+import secrets
 import sys
 from pathlib import Path
 
@@ -17,6 +18,14 @@ DAMAGED, FAILED = 10, 1
 @pytest.fixture
 def database(own_server, template_database, request):
     return Database.make(own_server, f"macs_{abs(hash(request.node.name))}", like=template_database)
+
+
+@pytest.fixture
+def wrong_key(own_server):
+    path = own_server.home / f"wrong-{secrets.token_hex(4)}"
+    path.touch(mode=0o600)
+    path.write_text(secrets.token_hex(32))
+    return path
 
 
 def is_valid(api: API, token: str) -> bool:
@@ -103,6 +112,51 @@ def test_an_operator_can_trust_the_database_once(database, forged_token):
         node.stop()
     # The report still names the batch that no node has recorded.
     assert {finding["code"] for finding in database.fsck(DAMAGED)} == {"mac_wrong"}
+
+
+def test_a_node_with_a_wrong_key_changes_nothing_whatever_it_is_told_to_trust(database, wrong_key):
+    head = "SELECT next_position || ' ' || encode(mac, 'hex') FROM pinledger.head"
+    before = database.execute(head)
+    for options in ([], ["--trust-database"], ["--trust-database", "--state-directory", str(wrong_key) + "-state"]):
+        said = database.refused("--kek-file", str(wrong_key), *options)
+        assert "opens not the one secret that the ledger names" in said and "Nothing was changed" in said, said
+    assert database.execute(head) == before
+    node, api = database.serve("--kek-file", str(database.key))
+    try:
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
+    finally:
+        node.stop()
+    # Nothing stored shows whose key it is, and the ledger's end is another key's.
+    before = database.execute(head)
+    kid = database.execute("SELECT kid FROM pinledger.signing_secret")
+    database.execute("SELECT pinledger.erase_signing_secret(%s)", kid)
+    said = database.refused("--kek-file", str(wrong_key), "--trust-database")
+    assert "nothing shows that it is this ledger's" in said, said
+    assert database.execute(head) == before
+
+
+def test_nodes_with_the_right_key_get_back_an_end_that_a_wrong_one_has_authenticated(database, wrong_key):
+    right = ["--kek-file", str(database.key)]
+    database.authenticate_end(wrong_key)
+    node, api = database.serve(*right)
+    try:
+        refused = api.request("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
+        expect_problem(refused, 503, "halted")
+        assert "--trust-database" in node.log.read_text()
+        # Beside a halted node nothing is trusted.
+        said = database.refused(*right, "--trust-database")
+        assert "--trust-database is refused" in said and "is halted" in said, said
+    finally:
+        node.stop()
+    assert "--trust-database" in database.doctor(FAILED)["ledger's end"]["advice"]
+    node, api = database.serve(*right, "--trust-database")
+    node.stop()
+    node, api = database.serve(*right)
+    try:
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Another"})
+    finally:
+        node.stop()
+    assert database.fsck(0) == []
 
 
 def test_a_node_without_the_key_records_nothing_where_others_have_it(database):

@@ -186,6 +186,16 @@ def test_a_node_without_a_memory_starts_only_if_told_to_trust_the_database(resto
             node.stop()
 
 
+def test_a_further_node_trusts_no_database_beside_a_node_that_is_halted(restored, backup):
+    node, api = restored.start("contradicted", backup)
+    try:
+        is_halted(api, "a backup was restored")
+        said = restored.refused(backup, "--trust-database", state=str(restored.server.home / "further"))
+        assert "--trust-database is refused" in said and "is halted" in said and "pinledger handbook recovery" in said, said
+    finally:
+        node.stop()
+
+
 def test_trust_in_the_database_does_not_overrule_a_memory(restored, backup):
     node, api = restored.start("overruled", backup, "--trust-database")
     try:

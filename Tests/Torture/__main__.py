@@ -17,6 +17,7 @@ import clocks  # noqa: E402
 import corruption  # noqa: E402
 import disk  # noqa: E402
 import failover  # noqa: E402
+import keys  # noqa: E402
 import kill  # noqa: E402
 import lost_switch  # noqa: E402
 import malformed  # noqa: E402
@@ -34,7 +35,7 @@ SEED = 20261121
 #: The experiments that every change has to pass: killed processes, a lost end of the ledger, snapshots. `make test-all` runs all.
 CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
-    kill, failover, lost_switch, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade,
+    kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade,
     patroni,
 )  # fmt: skip
 

@@ -6,6 +6,8 @@ import hmac
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import tree
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -50,3 +52,12 @@ def signature(kek: Path, size: int, root: bytes) -> bytes:
 
     key = Ed25519PrivateKey.from_private_bytes(signing_seed(kek))
     return hashlib.sha256(key.public_key().public_bytes_raw()).digest()[:8] + key.sign(signed(size, root))
+
+
+def authenticate_end(connection, kek: Path) -> bool:
+    """Authenticates the end of a ledger with whatever key, as the role of a node may; False where it has grown meanwhile."""
+    connection.execute("SET ROLE pinledger_app")
+    position, encoded, last, before = connection.execute(
+        "SELECT next_position, frontier, last_time, mac FROM pinledger.head").fetchone()  # fmt: skip
+    mac = of(kek, position, last, tree.Frontier.decode(position, encoded).root)
+    return connection.execute("SELECT pinledger.authenticate_head(%s, %s, %s)", [position, before, mac]).fetchone()[0]

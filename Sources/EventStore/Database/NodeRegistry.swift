@@ -17,6 +17,9 @@ package struct NodeReport: Hashable, Sendable {
     /// The number of events that it has taken in.
     package var position: Int64
 
+    /// The ``state`` of a node that the ledger contradicts.
+    package static let halted = "halted"
+
     package init(
         name: String, program: String, schemaVersion: Int32, featureLevel: Int64, isReadOnly: Bool, state: String,
         position: Int64
@@ -83,6 +86,24 @@ package struct NodeRegistry: Sendable {
     /// The same, on a connection.
     package static func nodes(on connection: isolated PostgresConnection) throws -> [Node] {
         try connection.query(Self.recent).map(Node.init)
+    }
+
+    /// Why the ledger in the database is not to be taken for the one that nodes have followed; nil where none that is live says so.
+    ///
+    /// - Parameters:
+    ///   - nodes: As ``nodes(on:)`` reads them.
+    ///   - position: Where the ledger ended no earlier than that.
+    package static func doubt(of nodes: [Node], aboutLedgerOf position: Int64) -> String? {
+        for node in nodes where node.isLive {
+            let name = String(shown: node.report.name.utf8)
+            if node.report.state == NodeReport.halted {
+                return "the node \(name), which shares this database, is halted"
+            }
+            if node.report.position > position {
+                return "the node \(name) has taken in \(node.report.position) events, and the database has \(position)"
+            }
+        }
+        return nil
     }
 
     private static let recent = """

@@ -27,7 +27,9 @@ struct Readiness: Sendable {
     /// The node's state in one word, as other nodes are told: one of ``stateNames``.
     let stateName: String
 
-    static let stateNames = ["running", "starting", "draining", "suspended", "unsigned", "upgrade_needed", "halted"]
+    static let stateNames = [
+        "running", "starting", "draining", "suspended", "unsigned", "upgrade_needed", NodeReport.halted,
+    ]
 
     init(_ services: Services) {
         let fault = services.ledger.fault
@@ -43,7 +45,7 @@ struct Readiness: Sendable {
         self.writes =
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isReading && !isHalted && !isSuspended && services.keys.canSign
-        let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : "halted" }
+        let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : NodeReport.halted }
         let begun = services.ledger.unsigned != nil ? "unsigned" : nil
         self.state = halt ?? (isDraining ? "draining" : isReading ? "starting" : begun)
         self.stateName = self.state ?? (isSuspended ? "suspended" : "running")

@@ -25,7 +25,10 @@ package struct NodeReporter: Sendable {
 
     /// Reports the node until cancelled, and then removes the report. Where that fails, the others find out in a minute.
     package func run() async {
-        await PeriodicWorker(every: NodeRegistry.interval).run { await self.report() }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await PeriodicWorker(every: NodeRegistry.interval).run { await self.report() } }
+            group.addTask { await self.reportHalt() }
+        }
         await finish(within: .seconds(1)) { try? await self.registry.forget(self.id) }
     }
 
@@ -34,6 +37,13 @@ package struct NodeReporter: Sendable {
         do { try await self.registry.report(self.present, as: self.id) } catch {
             guard !Task.isCancelled else { return }
             self.services.logger.log(.nodeNotReported, ["error": "\(error)"])
+        }
+    }
+
+    /// Reports a halt at once: a node that is told to trust the database asks whether another one does not.
+    private func reportHalt() async {
+        for await _ in self.services.ledger.positions() where self.services.ledger.fault != nil {
+            return await self.report()
         }
     }
 

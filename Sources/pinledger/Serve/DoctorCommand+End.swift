@@ -30,7 +30,7 @@ extension DoctorCommand {
                 subject: subject, verdict: .fail,
                 detail: "the ledger's end, after \(end.head.position) events, is not authenticated: \(defect)",
                 advice: defect == .otherKey
-                    ? "Give the key-encryption key with which the other nodes run. If this is that key: run `pinledger fsck --kek-file kek`."
+                    ? "Give the key-encryption key with which the other nodes run. If this key opens the sealed secrets, a node with a wrong one has authenticated the end: stop all nodes, and start one that has this key once with --trust-database."
                     : "Run `pinledger fsck --kek-file kek`: it shows which events are authenticated. Follow `pinledger handbook backup`, \"Unauthenticated events\"."
             )
         } catch {

@@ -34,7 +34,7 @@ extension DoctorCommand {
                     subject: subject, verdict: .warn,
                     detail: "none yet, and the database has events: nothing shows that none is missing",
                     advice:
-                        "Start this node once with --expect-checkpoint and a checkpoint that you keep, or with --trust-database. If it is not new, find out who deleted its memory."
+                        "Start this node once with --expect-checkpoint and a checkpoint that you keep, or, while no other node is halted, with --trust-database. If it is not new, find out who deleted its memory."
                 )
             }
             do {

@@ -24,7 +24,7 @@ struct MemoryOptions: ParsableArguments {
 
     @Flag(
         help:
-            "Take the database's ledger for the right one although this node remembers none, or nothing authenticates its end. For one start."
+            "Take the database's ledger for the right one although this node remembers none, or nothing authenticates its end. For one start, and refused while another node is halted."
     )
     var trustDatabase = false
 
@@ -77,6 +77,8 @@ struct MemoryConfiguration: Sendable {
     /// Whether a node that remembers nothing takes the database's ledger for the right one, and an end that nothing
     /// authenticates gets this node's MAC.
     var trustsDatabase: Bool
+    /// True where a new epoch is to begin with the database's events, whatever other nodes remember.
+    var isRecovered = false
 }
 
 /// Where the checkpoint is that the ledger has to go on from.

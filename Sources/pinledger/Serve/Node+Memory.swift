@@ -110,7 +110,7 @@ extension Node {
             recalled.documents = memory.documents
             if isTrusted { ledger.remember(keys: memory.keys, at: memory.position) }
         } else {
-            try self.checkBeginning(ledger)
+            try await self.checkBeginning(ledger, pool)
             self.logger.log(.memoryBegun, ["file": "\(file.path)"])
         }
         let standing: NodeMemoryKeeper.Standing =
@@ -126,11 +126,12 @@ extension Node {
     }
 
     /// A node without a memory cannot tell an old backup from the present database, so an operator has to vouch for it.
-    private func checkBeginning(_ ledger: Ledger) throws {
+    private func checkBeginning(_ ledger: Ledger, _ pool: PostgresPool) async throws {
         let configuration = self.configuration.memory
-        guard ledger.fault.map(\.meansUpgrade) ?? true, ledger.position > 0, configuration.expected == nil,
-            !configuration.trustsDatabase
-        else { return }
+        guard ledger.fault.map(\.meansUpgrade) ?? true, ledger.position > 0, configuration.expected == nil else {
+            return
+        }
+        guard !configuration.trustsDatabase else { return try await self.checkOthersAgree(pool) }
         throw CommandFailure(
             "this node remembers nothing, and the database has \(ledger.position) events: nothing shows that none is missing",
             advice:

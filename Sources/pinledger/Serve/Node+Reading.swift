@@ -63,7 +63,7 @@ extension Node {
                 guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
             }
         }
-        try await Self.checkSigning(services.keys, ledger, pool)
+        try await self.checkSigning(services.keys, ledger, pool)
         return StartProgress.Started(keeper: recalled.keeper, audit: audit)
     }
 
@@ -219,8 +219,11 @@ extension Node {
                 try await follower.catchUpToAuthenticated()
                 throw LedgerFault.unauthenticated(from: ledger.position, to: end, defect)
             }
+            try await self.checkOthersAgree(pool)
             try await follower.readToEnd(trusting: true, onWaiting: onWaiting)
             if !self.configuration.isReadOnly {
+                // A MAC of a wrong key would keep every node with the right one from recording.
+                try await self.checkKey(opensSecretsOf: ledger.view.state, pool, beside: defect)
                 guard try await LedgerReader(pool: pool).authenticateEnd(of: ledger) else { throw fault }
             }
             self.logger.log(.endTrusted, ["fault": "\(fault)"])

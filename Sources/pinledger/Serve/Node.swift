@@ -395,27 +395,6 @@ struct Node {
         return limits
     }
 
-    /// A node that has the means to sign and cannot must say so at once, not when the first document goes stale.
-    static func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
-        var state = ledger.view.state
-        switch ledger.fault {
-        case nil: break
-        case .unauthenticated(_, _, .otherKey):
-            // Either this node has the wrong key, or the database states another one without reason.
-            guard let said = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }) else { return }
-            state = said
-        default: return
-        }
-        guard keys.canSign, let active = state.keys.active else { return }
-        do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {
-            throw CommandFailure(
-                "\(unavailable)",
-                advice:
-                    "Give the key-encryption key that the signing key was created with, or none to serve without signing."
-            )
-        }
-    }
-
     /// Looks at a database for the first time: its schema has to be this program's, and its clock is the node's.
     ///
     /// - Throws: `PostgresError` where it does not answer; ``CommandFailure`` where it cannot be worked with.

@@ -82,6 +82,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         // What the nodes remember is compared here; it does not keep this command from starting.
         alone.memory.directory = nil
         alone.memory.expected = nil
+        alone.memory.isRecovered = true
         // Without a reason nothing changes, the authentication of the ledger's end included.
         alone.memory.trustsDatabase = configuration.memory.trustsDatabase && reason != nil
         try await Node(configuration: alone).runOnce { services in

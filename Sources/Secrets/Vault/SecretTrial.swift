@@ -1,0 +1,42 @@
+package import Keys
+package import PinWire
+package import Pinning
+
+/// The outcome of opening the secrets that a ledger names with a key-encryption key: it shows whose key that is. A pure value.
+///
+/// Stored secrets that the ledger does not name count for nothing: a node with another key, or a login of the database, may
+/// have stored them.
+package struct SecretTrial: Hashable, Sendable {
+    /// A secret that is stored, and that the key does not open.
+    package struct Failure: Hashable, Sendable, CustomStringConvertible {
+        package var kind: StoredSecret.Kind
+        package var id: String
+        package var reason: SealedSecret.Invalid
+
+        package var description: String { "the \(self.kind.noun) \(self.id) cannot be opened: \(self.reason)" }
+    }
+
+    /// How many secrets the key opens.
+    package private(set) var opened = 0
+    package private(set) var failures: [Failure] = []
+
+    /// Opens each stored secret that a state names.
+    ///
+    /// - Parameter now: When the state was read.
+    package init(of key: KeyEncryptionKey, on secrets: [StoredSecret], in state: LedgerState, at now: Timestamp) {
+        let signers = state.signers
+        let stored = Dictionary(secrets.map { ("\($0.kind.rawValue) \($0.id)", $0) }) { first, _ in first }
+        for named in NamedSecret.all(in: state, at: now) {
+            guard let secret = stored["\(named.kind.rawValue) \(named.id)"] else { continue }
+            do {
+                try secret.check(with: key, signers: signers)
+                self.opened += 1
+            } catch {
+                self.failures.append(Failure(kind: named.kind, id: named.id, reason: error))
+            }
+        }
+    }
+
+    /// True where secrets are stored, and the key opens none of them.
+    package var isOfAnotherKey: Bool { self.opened == 0 && !self.failures.isEmpty }
+}

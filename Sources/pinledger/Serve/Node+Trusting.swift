@@ -1,0 +1,89 @@
+import EventStore
+import Keys
+import Pinning
+import Postgres
+import Secrets
+
+/// How far a node believes its database because an operator says so, and its key-encryption key because it opens something.
+extension Node {
+    /// Refuses to trust the database beside a node that does not: it may hold another history than clients have seen, and this
+    /// node would go on with it. `recover`, which goes on with another history on purpose, does so.
+    func checkOthersAgree(_ pool: PostgresPool) async throws {
+        guard !self.configuration.memory.isRecovered else { return }
+        let doubt = try await pool.reading { connection in
+            try await connection.perform { @Sendable connection in
+                // In this order: what a node reports was recorded before.
+                let nodes = try NodeRegistry.nodes(on: connection)
+                let position = try LedgerReader.end(on: connection).head.position
+                return NodeRegistry.doubt(of: nodes, aboutLedgerOf: position)
+            }
+        }
+        guard let doubt else { return }
+        throw CommandFailure(
+            "--trust-database is refused: \(doubt)",
+            advice:
+                "Read that node's log. If it says that events are missing or were replaced, follow `pinledger handbook recovery`. To vouch for the ledger, give --expect-checkpoint what `pinledger audit checkpoint` prints. Where the ledger is right all the same, stop the other nodes first; one that was killed counts for a minute.",
+            status: .notVerified)
+    }
+
+    /// Refuses a key-encryption key that shows nothing of being the ledger's, before anything is authenticated with it.
+    ///
+    /// - Parameter defect: What is wrong with the MAC of the ledger's end.
+    func checkKey(
+        opensSecretsOf state: LedgerState, _ pool: PostgresPool, beside defect: BatchKey.Defect
+    ) async throws {
+        guard let key = self.configuration.keyEncryptionKey else { return }
+        let trial = try await self.trial(of: key, in: state, pool)
+        try Self.refuse(trial, of: key)
+        guard trial.opened == 0, defect == .otherKey else { return }
+        throw CommandFailure(
+            "another key authenticates the ledger's end, and no secret is stored that the key-encryption key \(key.id) opens: nothing shows that it is this ledger's",
+            advice:
+                "Nothing was changed. Give the key-encryption key with which the other nodes run, or restore the rows of pinledger.signing_secret from a backup: `pinledger handbook backup`, \"Lost keys\".",
+            status: .notVerified)
+    }
+
+    /// A node that has the means to sign and cannot must say so at once, not when the first document goes stale.
+    func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
+        guard keys.canSign, let key = self.configuration.keyEncryptionKey else { return }
+        switch ledger.fault {
+        case nil:
+            guard let active = ledger.view.state.keys.active else { return }
+            do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {
+                throw CommandFailure(
+                    "\(unavailable)",
+                    advice:
+                        "Give the key-encryption key that the signing key was created with, or none to serve without signing."
+                )
+            }
+        case .unauthenticated(_, _, .otherKey):
+            // Either this node has the wrong key, or the database states another one without reason.
+            guard let state = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }),
+                let trial = try? await self.trial(of: key, in: state, pool)
+            else { return }
+            try Self.refuse(trial, of: key)
+        default: return
+        }
+    }
+
+    private func trial(
+        of key: KeyEncryptionKey, in state: LedgerState, _ pool: PostgresPool
+    ) async throws -> SecretTrial {
+        let secrets = try await pool.reading { connection in
+            try await connection.perform { @Sendable connection in
+                try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) }
+            }
+        }
+        return SecretTrial(of: key, on: secrets, in: state, at: Self.clock())
+    }
+
+    private static func refuse(_ trial: SecretTrial, of key: KeyEncryptionKey) throws {
+        guard trial.isOfAnotherKey, let first = trial.failures.first else { return }
+        let count = trial.failures.count
+        throw CommandFailure(
+            "the key-encryption key \(key.id) opens \(count == 1 ? "not the one secret" : "none of the \(count) secrets") that the ledger names: \(first)",
+            advice:
+                "Nothing was changed. Give the key-encryption key with which the other nodes run, or none to serve without signing. If a wrong key has authenticated the ledger's end, stop all nodes, and start one that has the right key once with --trust-database.",
+            status: .notVerified)
+    }
+}
