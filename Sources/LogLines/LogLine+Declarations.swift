@@ -5,6 +5,8 @@ extension LogLine {
         "Run `pinledger fsck`; it lists all damage. Repair or restore the database, then restart this node."
     private static let lostHistory =
         "Restore the missing events if you can. Otherwise run `pinledger recover`, and then restart the nodes: `pinledger handbook recovery` says how."
+    private static let lostSigningKey =
+        "Restore the key's row of pinledger.signing_secret from a backup: `pinledger handbook backup`, \"Lost keys\". Find out who erased it."
     private static let checkDatabase = "Read `error`. Check the database and the rights of the node's role."
 
     /// Level, message and advice.
@@ -282,6 +284,16 @@ extension LogLine {
             .init(
                 .warning, "the private halves of retired signing keys are not erased yet; the node tries again",
                 advice: Self.checkDatabase)
+        case .signingKeyUnavailable:
+            .init(
+                .critical,
+                "the private half of the active signing key cannot be had; this node serves documents, and signs none",
+                advice: Self.lostSigningKey)
+        case .signingKeyNotStored:
+            .init(
+                .critical,
+                "the private half of the active signing key is in the database no more; this node signs with what it has in memory",
+                advice: "Do not stop this node before. " + Self.lostSigningKey)
         case .clientsNotCounted:
             .init(
                 .warning, "counts of clients could not be recorded; the node keeps them and tries again",

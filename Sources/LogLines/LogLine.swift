@@ -76,6 +76,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case rootRefused = "root_refused"
     case reportsNotForwarded = "reports_not_forwarded"
     case retiredKeysNotErased = "retired_keys_not_erased"
+    case signingKeyUnavailable = "signing_key_unavailable"
+    case signingKeyNotStored = "signing_key_not_stored"
 
     // Adoption and client reports.
     case clientsNotCounted = "clients_not_counted"

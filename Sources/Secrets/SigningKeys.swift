@@ -3,6 +3,7 @@ package import Keys
 import PinWire
 package import Pinning
 package import Postgres
+import Synchronization
 
 /// A node's access to the private halves of signing keys: sealed in the database, opened with a key-encryption key that
 /// the database never sees.
@@ -13,6 +14,16 @@ package actor SigningKeys {
     /// Retired keys whose private halves this process has erased.
     private var erased: Set<String> = []
     private let role: String
+    private let lastTrouble = Mutex<Trouble>(.none)
+
+    /// The fault of the private half of the key that was asked for last.
+    private enum Trouble: Hashable, Sendable {
+        case none
+        /// Unusable: this node cannot sign.
+        case unavailable(Unavailable)
+        /// In this node's memory, and in the database no more.
+        case notStored(String)
+    }
 
     /// Without a key-encryption key the node can serve and not sign.
     ///
@@ -44,8 +55,24 @@ package actor SigningKeys {
         }
     }
 
-    /// Whether this node has the means to sign.
-    package nonisolated var canSign: Bool { self.keyEncryptionKey != nil }
+    /// True where this node was started with a key-encryption key: it may sign, and tries to.
+    package nonisolated var hasKeyEncryptionKey: Bool { self.keyEncryptionKey != nil }
+
+    /// True where this node has the means to sign: also the private half of the key that was asked for last.
+    package nonisolated var canSign: Bool {
+        guard case .unavailable = self.lastTrouble.withLock({ $0 }) else { return self.hasKeyEncryptionKey }
+        return false
+    }
+
+    /// The fault of the private half of the key that was asked for last, for people; nil where there is none.
+    package nonisolated var trouble: String? {
+        switch self.lastTrouble.withLock({ $0 }) {
+        case .none: nil
+        case .unavailable(let why): "\(why)"
+        case .notStored(let kid):
+            "the private half of the signing key \(kid) is in the database no more: this node signs with what it has in memory, and cannot after a restart"
+        }
+    }
 
     /// Makes a key and stores its sealed private half. It has no effect until the ledger names it; if the process dies
     /// before that, an unused row stays behind.
@@ -88,8 +115,34 @@ package actor SigningKeys {
         try await self.privateKey(key.kid, publicKey: key.publicKey)
     }
 
+    /// Looks whether the private half of a key that this node has in memory is still stored: a restart needs it.
+    ///
+    /// - Returns: False where it is not.
+    package func findStored(_ key: SigningKey) async throws -> Bool {
+        guard self.opened[key.kid] != nil else { return true }
+        let rows = try await self.pool.read(
+            "SELECT 1 FROM pinledger.signing_secret WHERE kid = $1", [.text(key.kid)])
+        self.lastTrouble.withLock { $0 = rows.isEmpty ? .notStored(key.kid) : .none }
+        return !rows.isEmpty
+    }
+
     private func privateKey(_ kid: String, publicKey bytes: [UInt8]) async throws -> Ed25519PrivateKey {
-        if let opened = self.opened[kid] { return opened }
+        if let opened = self.opened[kid] {
+            self.lastTrouble.withLock { if case .unavailable = $0 { $0 = .none } }
+            return opened
+        }
+        do {
+            let opened = try await self.open(kid, publicKey: bytes)
+            self.opened[kid] = opened
+            self.lastTrouble.withLock { $0 = .none }
+            return opened
+        } catch let unavailable as Unavailable {
+            self.lastTrouble.withLock { $0 = .unavailable(unavailable) }
+            throw unavailable
+        }
+    }
+
+    private func open(_ kid: String, publicKey bytes: [UInt8]) async throws -> Ed25519PrivateKey {
         guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
         let rows = try await self.pool.read(
             "SELECT kek_id, nonce, ciphertext FROM pinledger.signing_secret WHERE kid = $1", [.text(kid)]
@@ -100,9 +153,7 @@ package actor SigningKeys {
                 keyEncryptionKeyID: try rows.only.text(0), nonce: try rows.only.bytes(1),
                 ciphertext: try rows.only.bytes(2)
             )
-            let opened = try sealed.open(role: self.role, publicKey: publicKey, with: keyEncryptionKey)
-            self.opened[kid] = opened
-            return opened
+            return try sealed.open(role: self.role, publicKey: publicKey, with: keyEncryptionKey)
         } catch let invalid as SealedSecret.Invalid {
             throw Unavailable.cannotOpen(kid, invalid)
         }

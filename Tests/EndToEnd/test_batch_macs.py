@@ -159,6 +159,32 @@ def test_nodes_with_the_right_key_get_back_an_end_that_a_wrong_one_has_authentic
     assert database.fsck(0) == []
 
 
+def test_a_node_whose_signing_key_was_erased_starts_serves_and_says_that_it_cannot_sign(database):
+    node, api = database.serve("--kek-file", str(database.key))
+    try:
+        kid = database.execute("SELECT kid FROM pinledger.signing_secret")
+        database.execute("SELECT pinledger.erase_signing_secret(%s)", kid)
+        eventually(lambda: kid in api.get("/readyz").json.get("signing_key_fault", ""), "the node notices it")
+        assert node.said("signing_key_not_stored")
+        # The node still has the key in memory.
+        assert api.get("/readyz").json["can_sign"] is True
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Before"})
+        version = api.payload(APP)["version"]
+    finally:
+        node.stop()
+    node, api = database.serve("--kek-file", str(database.key))
+    try:
+        assert node.said("signing_key_unavailable")
+        ready = api.get("/readyz").json
+        assert ready["status"] == "ready" and kid in ready["signing_key_fault"]
+        assert (ready["serves"], ready["writes"], ready["signs"], ready["can_sign"]) == (True, True, False, False)
+        # Nobody is kept from recording, and clients have the document that is there.
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "After"})
+        assert api.payload(APP)["version"] == version
+    finally:
+        node.stop()
+
+
 def test_a_node_without_the_key_records_nothing_where_others_have_it(database):
     node, api = database.serve()
     try:

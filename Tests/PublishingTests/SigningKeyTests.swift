@@ -9,7 +9,7 @@ import Testing
 @testable import Publishing
 @testable import Secrets
 
-/// Nodes whose key-encryption key is another ledger's.
+/// Nodes whose key-encryption key is another ledger's, and nodes whose signing key is gone.
 @Suite(.database, .timeLimit(.minutes(60)))
 struct SigningKeyTests {
     private static func trial(_ key: KeyEncryptionKey, _ node: TestNode) async throws -> SecretTrial {
@@ -37,6 +37,66 @@ struct SigningKeyTests {
             #expect(bad.opened == 0 && bad.failures.count == 1 && bad.isOfAnotherKey)
             let said = try #require(bad.failures.first).description
             #expect(said.contains("signing key") && said.contains(right.id) && said.contains(wrong.id))
+        }
+    }
+
+    @Test func `a private half that is gone keeps a node from signing, and from nothing else`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        let app = try Sample.app()
+        let kid = try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            let kid = try await node.makeKey()
+            try await node.execute(try Sample.create(app))
+            #expect(await eventually { node[app]?.version == 1 })
+            return kid
+        }
+        let columns = "kid, kek_id, nonce, ciphertext"
+        let row = try await database.query("SELECT \(columns) FROM pinledger.signing_secret").only
+        let values: [PostgresValue] = [
+            .text(try row.text(0)), .text(try row.text(1)), .bytes(try row.bytes(2)), .bytes(try row.bytes(3)),
+        ]
+        _ = try await database.query("SELECT pinledger.erase_signing_secret($1)", [.text(kid)])
+        let view = try await TestNode.run(on: database) { try await $0.fullFold() }
+        try await PublishingNode.run(
+            on: database,
+            .with {
+                $0.keyEncryptionKey = key
+                $0.node.view = view
+            }
+        ) { node in
+            let active = try #require(node.node.ledger.view.state.keys.active)
+            await #expect(throws: SigningKeys.Unavailable.missing(kid)) { try await node.keys.privateKey(of: active) }
+            #expect(!node.keys.canSign && node.keys.hasKeyEncryptionKey)
+            #expect(node.keys.trouble?.contains(kid) == true)
+            // A change is recorded without waiting for a signature, and no document is held back for it.
+            try await node.execute(try Sample.rename(app, "x"))
+            await node.publisher.prepare(within: .zero)
+            #expect(node[app]?.version == 1)
+            // The row comes back from a backup.
+            _ = try await database.query(
+                "INSERT INTO pinledger.signing_secret (\(columns)) VALUES ($1, $2, $3, $4)", values)
+            #expect(await eventually { node[app]?.version == 2 })
+            #expect(node.keys.canSign && node.keys.trouble == nil)
+        }
+    }
+
+    @Test func `a node notices that the private half that it signs with is stored no more`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { node in
+            let kid = try await node.makeKey()
+            let app = try Sample.app()
+            try await node.execute(try Sample.create(app))
+            await node.publisher.findActiveKey()
+            #expect(node.keys.trouble == nil)
+            _ = try await database.query("SELECT pinledger.erase_signing_secret($1)", [.text(kid)])
+            await node.publisher.findActiveKey()
+            #expect(node.keys.trouble?.contains("in the database no more") == true)
+            // The node goes on with what it has in memory.
+            #expect(node.keys.canSign)
+            try await node.execute(try Sample.rename(app, "x"))
+            #expect(await eventually { node[app]?.version == 2 })
+            #expect(node.keys.trouble != nil)
         }
     }
 }

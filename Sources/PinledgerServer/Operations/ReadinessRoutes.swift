@@ -51,6 +51,7 @@ struct ReadinessRoutes: Sendable {
             "can_sign": .bool(self.services.keys.canSign),
             "can_write": .bool(readiness.writes),
         ]
+        details["signing_key_fault"] = self.services.keys.trouble.map { .string($0) }
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
         details["fault"] = (ledger.fault ?? ledger.unread ?? ledger.unsigned).map { .string($0.description) }
         details["suspension"] = ledger.suspension.map { .string($0) }

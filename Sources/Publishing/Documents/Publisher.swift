@@ -63,6 +63,8 @@ package actor Publisher {
     private var ahead: [AppID: DocumentStore.Stored] = [:]
     /// SHA-256 of stored bodies that are not documents, of apps of the ledger: this node signs in their place.
     private var unfit: [AppID: [UInt8]] = [:]
+    /// True where the database had the private half of the active key when it was last looked for.
+    private var isActiveKeyStored = true
     private let storing = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     package init(
@@ -180,7 +182,8 @@ package actor Publisher {
             case .refuse:
                 self.table.reject(each.document)
                 let digest = sha256(each.document.body)
-                guard self.keys.canSign, self.ledger.view.state.apps[app] != nil, self.unfit[app] != digest else {
+                guard self.keys.hasKeyEncryptionKey, self.ledger.view.state.apps[app] != nil, self.unfit[app] != digest
+                else {
                     continue
                 }
                 self.unfit[app] = digest
@@ -291,6 +294,7 @@ package actor Publisher {
             if count % 40 == 0 {
                 changes = .everything
                 await self.eraseRetiredKeys()
+                await self.findActiveKey()
             }
             let isDone = await self.publish(changes, of: self.ledger.view)
             pause = isDone ? Self.sweepInterval : min(pause * 2, .seconds(10))
@@ -301,10 +305,21 @@ package actor Publisher {
 
     func eraseRetiredKeys() async {
         // A key that a halted node considers retired may still be needed by another ledger.
-        guard self.keys.canSign, self.mayPublish else { return }
+        guard self.keys.hasKeyEncryptionKey, self.mayPublish else { return }
         do { try await self.keys.eraseRetired(self.ledger.view.state.retiredKeyIDs) } catch {
             self.logger.log(.retiredKeysNotErased, ["error": "\(error)"])
         }
+    }
+
+    /// Says so when the private half with which this node signs is in the database no more: a restart would find none.
+    func findActiveKey() async {
+        guard self.keys.hasKeyEncryptionKey, self.mayPublish, let active = self.ledger.view.state.keys.active,
+            let isStored = try? await self.keys.findStored(active)
+        else { return }
+        if !isStored, self.isActiveKeyStored {
+            self.logger.log(.signingKeyNotStored, ["fault": "\(self.keys.trouble ?? "")"])
+        }
+        self.isActiveKeyStored = isStored
     }
 
     private static let sweepInterval = Duration.milliseconds(250)
@@ -315,7 +330,7 @@ package actor Publisher {
     @discardableResult
     private func publish(_ changes: Ledger.Changes, of view: LedgerView) async -> Bool {
         guard self.ledger.fault == nil else { return true }
-        guard self.keys.canSign, !changes.isEmpty, let active = view.state.keys.active else { return true }
+        guard self.keys.hasKeyEncryptionKey, !changes.isEmpty, let active = view.state.keys.active else { return true }
         guard self.ledger.suspension == nil else {
             self.ledger.giveBack(changes)
             return true

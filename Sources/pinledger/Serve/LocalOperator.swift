@@ -14,7 +14,7 @@ struct LocalOperator: Sendable {
 
     /// Makes the first signing key, if this node can and there is none.
     func ensureSigningKey() async throws {
-        guard self.services.ledger.view.state.keys.active == nil, self.services.keys.canSign else { return }
+        guard self.services.ledger.view.state.keys.active == nil, self.services.keys.hasKeyEncryptionKey else { return }
         let publicKey = try await self.services.keys.create()
         try await self.execute(.keys(.create(kid: publicKey.keyID, publicKey: publicKey.bytes)), because: "first start")
     }

@@ -1,5 +1,7 @@
 import EventStore
 import Keys
+import LogLines
+import Logging
 import Pinning
 import Postgres
 import Secrets
@@ -43,18 +45,16 @@ extension Node {
             status: .notVerified)
     }
 
-    /// A node that has the means to sign and cannot must say so at once, not when the first document goes stale.
+    /// Refuses a key-encryption key of another ledger. Where it is this ledger's, and the private half of the active signing key is
+    /// gone or damaged, the node starts, and says that it cannot sign: clients need what it serves.
     func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
-        guard keys.canSign, let key = self.configuration.keyEncryptionKey else { return }
+        guard keys.hasKeyEncryptionKey, let key = self.configuration.keyEncryptionKey else { return }
         switch ledger.fault {
         case nil:
+            // The ledger's end is authenticated with the key, so the key is right.
             guard let active = ledger.view.state.keys.active else { return }
             do { _ = try await keys.privateKey(of: active) } catch let unavailable as SigningKeys.Unavailable {
-                throw CommandFailure(
-                    "\(unavailable)",
-                    advice:
-                        "Give the key-encryption key that the signing key was created with, or none to serve without signing."
-                )
+                self.logger.log(.signingKeyUnavailable, ["fault": "\(unavailable)"])
             }
         case .unauthenticated(_, _, .otherKey):
             // Either this node has the wrong key, or the database states another one without reason.
