@@ -50,7 +50,7 @@ enum PinText {
             number += 1
             let place: UploadPlace = entries.count == 1 ? .whole : .entry(number)
             // An entry longer than any pin; only shorter ones are made into strings.
-            guard stripped.count <= 200 else { throw .unknownText(place) }
+            guard stripped.count <= WrittenPin.longest else { throw .unknownText(place) }
             let text = String(decoding: stripped, as: UTF8.self)
             let lower = text.lowercased()
             if ["sha1", "sha256"].contains(lower), hash == nil {
@@ -72,52 +72,27 @@ enum PinText {
 
     /// One entry, which is a pin or a fingerprint in one of the forms that say which.
     private static func item(_ text: String, _ place: UploadPlace) throws(UploadError) -> Upload.Item {
-        let lower = text.lowercased()
-        if lower.hasPrefix("pin-sha256=") {
-            let value = self.unquoted(Array(text.utf8)[11...])
-            return .pin(try self.pin(String(decoding: value, as: UTF8.self), place), spelling: .header)
-        }
-        if lower.hasPrefix("sha256//") {
-            return .pin(try self.pin(String(text.dropFirst(8)), place), spelling: .curl)
-        }
-        if lower.hasPrefix("sha256/") {
-            return .pin(try self.pin(String(text.dropFirst(7)), place), spelling: .sha256)
-        }
-        for hash in ["sha1", "sha384", "sha512"] where lower.hasPrefix(hash + "/") || lower.hasPrefix("pin-\(hash)=") {
-            throw .otherHash(place, name: hash == "sha1" ? "SHA-1" : "SHA-" + hash.dropFirst(3))
-        }
-        if let (bytes, spelling) = self.hex(lower) {
-            if bytes.count == 20 { return .fingerprint(bytes) }
-            guard let pin = Pin(bytes: bytes) else { throw .malformedHex(place, byteCount: bytes.count) }
-            return .pin(pin, spelling: spelling)
-        }
-        // With about 44 characters it is meant as a pin, and its defect can be named.
-        guard Base64.decode(text)?.count == 32 || (40...48).contains(text.utf8.count) else { throw .unknownText(place) }
-        return .pin(try self.pin(text, place), spelling: .base64)
-    }
-
-    private static func pin(_ text: String, _ place: UploadPlace) throws(UploadError) -> Pin {
-        do throws(Pin.Malformed) {
-            // An entry may have only one prefix.
-            guard !text.contains("sha256/") else { throw .notBase64 }
-            return try Pin(text: text)
+        do throws(WrittenPin.Malformed) {
+            let written = try WrittenPin(text)
+            return .pin(written.pin, spelling: written.spelling)
         } catch {
-            throw .malformedPin(place, error)
+            switch error {
+            case .fingerprint(let bytes): return .fingerprint(bytes)
+            case .otherHash(let name): throw .otherHash(place, name: name)
+            case .hexDigits(let byteCount): throw .malformedHex(place, byteCount: byteCount)
+            case .digest(let reason):
+                // With a pin's beginning or about 44 characters it is meant as a pin, and its defect can be named.
+                let isMeant = ["sha256/", "pin-sha256="].contains { text.lowercased().hasPrefix($0) }
+                guard isMeant || (40...48).contains(text.utf8.count) else { throw .unknownText(place) }
+                throw .malformedPin(place, reason)
+            }
         }
-    }
-
-    /// The bytes of hexadecimal digits with or without colons, from 16 bytes on; nil for anything else.
-    private static func hex(_ lower: String) -> (bytes: [UInt8], spelling: PinSpelling)? {
-        if let bytes = Hex.decode(lower) { return bytes.count >= 16 ? (bytes, .hex) : nil }
-        let pairs = lower.split(separator: ":", omittingEmptySubsequences: false)
-        guard pairs.count >= 16, pairs.allSatisfy({ $0.utf8.count == 2 }) else { return nil }
-        return Hex.decode(pairs.joined()).map { ($0, .colonHex) }
     }
 
     private static func fingerprint(
         _ text: Substring, _ hash: String, _ place: UploadPlace
     ) throws(UploadError) -> [UInt8] {
-        guard let (bytes, _) = self.hex(String(text)) else { throw .unknownText(place) }
+        guard let (bytes, _) = WrittenPin.hex(String(text)) else { throw .unknownText(place) }
         guard bytes.count == (hash == "sha1" ? 20 : 32) else { throw .malformedHex(place, byteCount: bytes.count) }
         return bytes
     }

@@ -68,24 +68,6 @@ package struct Upload: Hashable, Sendable {
     }
 }
 
-/// The written form of a pin.
-package enum PinSpelling: String, CaseIterable, Hashable, Sendable {
-    /// `sha256/` and base64, as OkHttp and this project write it.
-    case sha256 = "sha256/…"
-    /// `sha256//` and base64, as curl and wget write it.
-    case curl = "sha256//…"
-    /// `pin-sha256="…"`, as RFC 7469 writes it.
-    case header = "pin-sha256=\"…\""
-    case base64
-    /// 64 hexadecimal digits.
-    case hex
-    /// 32 pairs of hexadecimal digits with colons between them, the usual form of certificates' fingerprints.
-    case colonHex = "colon hex"
-
-    /// Whether fingerprints of whole certificates are also written in this form.
-    package var isAmbiguous: Bool { self == .hex || self == .colonHex }
-}
-
 extension CertificateFacts {
     /// The facts of one certificate in DER, with nothing after it.
     ///

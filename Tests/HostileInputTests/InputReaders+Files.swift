@@ -43,6 +43,14 @@ extension InputReader {
                 use(try Upload.read(&input))
             }),
         InputReader(
+            "a pin as people write it",
+            seeds: [
+                "sha256//\(pin)", "pin-sha256=\"\(pin)\"", "\(pin.dropLast())",
+                Array(repeating: "ab", count: 32).joined(separator: ":"),
+            ],
+            frames: [Frame(), Frame("sha256/"), Frame("'", "'"), Frame("pin-sha256=\"", "\"")],
+            read: { input in use(try WrittenPin(String(decoding: input, as: UTF8.self))) }),
+        InputReader(
             "a private key",
             seeds: ["-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIA==\n-----END PRIVATE KEY-----\n"],
             bytes: [

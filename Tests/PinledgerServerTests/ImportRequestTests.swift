@@ -62,7 +62,11 @@ import Testing
             (#"{"pins": {"primary": "sha256/", "backup": "$2"}}"#, "/pins/primary"),
             (#"{"pins": {"primary": "sha1/$3", "backup": "$2"}}"#, "/pins/primary"),
             (
-                #"{"pins": {"primary": "sha256/mGobcTX0mGFQql+gAo/uqmbNrz7WoAo1XdhuBC9/tJQ", "backup": "$2"}}"#,
+                #"{"pins": {"primary": "sha256/mGobcTX0mGFQql+gAo/uqmbNrz7WoAo1XdhuBC9/tJ", "backup": "$2"}}"#,
+                "/pins/primary"
+            ),
+            (
+                #"{"pins": {"primary": "2f5d85f5627695ddd7d0097d616259d38019d8a83333106da12511162a15aeea", "backup": "$2"}}"#,
                 "/pins/primary"
             ),
             (#"{"pins": {"primary": "$1\n", "backup": "$2"}}"#, "/pins/primary"),

@@ -15,6 +15,13 @@ public enum Base64 {
     package static func decode(bytes text: some Collection<UInt8>) -> [UInt8]? {
         BaseCodec.decode(Array(text), alphabet: BaseCodec.standard, padded: true)
     }
+
+    /// The bytes that decoders on devices make of `text`: white space anywhere is skipped, padding may be missing, and
+    /// stray bits in the last character are dropped. Nil for anything else.
+    package static func decodeLoosely(_ text: String) -> [UInt8]? {
+        let characters = text.utf8.filter { $0 != 0x20 && !(0x09...0x0D).contains($0) }
+        return BaseCodec.decodeLoosely(characters)
+    }
 }
 
 /// Strict base64url without padding (RFC 4648 section 5 as RFC 7515 uses it).
@@ -145,5 +152,34 @@ private enum BaseCodec {
         }
         // Bits left over must be zero, or two texts would spell the same bytes.
         return bits == 0 ? bytes : nil
+    }
+
+    /// The bytes of base64 with or without padding, whatever its last character's stray bits are.
+    static func decodeLoosely(_ text: [UInt8]) -> [UInt8]? {
+        var characters = text[...]
+        var padding = 0
+        while padding < 2, characters.last == UInt8(ascii: "=") {
+            characters.removeLast()
+            padding += 1
+        }
+        guard characters.count % 4 != 1, padding == 0 || (characters.count + padding).isMultiple(of: 4) else {
+            return nil
+        }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(characters.count * 3 / 4)
+        var bits: UInt32 = 0
+        var held: UInt32 = 0
+        for character in characters {
+            let value = self.standardReverse[Int(character)]
+            guard value != 255 else { return nil }
+            bits = bits << 6 | UInt32(value)
+            held += 6
+            if held >= 8 {
+                held -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> held))
+                bits &= (1 << held) - 1
+            }
+        }
+        return bytes
     }
 }

@@ -13,13 +13,7 @@ struct KeyInput {
 
     init(_ text: String) throws {
         guard FileManager.default.fileExists(atPath: text) else {
-            do { self.pin = try Pin(text: text) } catch {
-                throw CommandFailure(
-                    "\(text) \(error)",
-                    advice: "Give a pin, or a file with a certificate, a public key or a signing request.",
-                    status: .usage
-                )
-            }
+            do { self.pin = try UploadedKey(written: text).pin } catch { throw Self.failure(text, "\(error)") }
             self.members = ["pin": .string(self.pin.description)]
             return
         }
@@ -30,6 +24,18 @@ struct KeyInput {
         self.members =
             String(validating: bytes, as: UTF8.self).map { ["material": .string($0)] }
             ?? ["material_base64": .string(Base64.encode(bytes))]
+    }
+
+    /// The pin of a key that the app has: what is in no list is not found, so hexadecimal digits are taken too.
+    static func existing(_ text: String) throws -> Pin {
+        guard !FileManager.default.fileExists(atPath: text) else { return try KeyInput(text).pin }
+        do { return try WrittenPin(text).pin } catch { throw Self.failure(text, "\(error)") }
+    }
+
+    private static func failure(_ text: String, _ reason: String) -> CommandFailure {
+        CommandFailure(
+            "\(text) \(reason)",
+            advice: "Give a pin, or a file with a certificate, a public key or a signing request.", status: .usage)
     }
 
     /// A file's contents, with its bytes.

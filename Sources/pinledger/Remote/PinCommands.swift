@@ -28,7 +28,7 @@ struct PinCommands: AsyncParsableCommand {
 
         /// Changes the pin.
         func change(_ members: [String: JSON], _ change: ChangeOptions, _ remote: RemoteOptions) async throws {
-            let pin = try KeyInput(self.pin).pin
+            let pin = try KeyInput.existing(self.pin)
             var members = members
             members["policy"] = .string(self.policy.rawValue)
             try await remote.withClient { client in

@@ -54,7 +54,7 @@ struct RotationCommands: AsyncParsableCommand {
                 "hosts": .array(self.hosts.map { .string($0) }),
                 "next": .object(try KeyInput(self.next).members),
             ]
-            members["compromised"] = try self.compromised.map { .string(try KeyInput($0).pin.description) }
+            members["compromised"] = try self.compromised.map { .string(try KeyInput.existing($0).description) }
             if !goals.isEmpty { members["goals"] = .object(goals) }
             try await self.remote.withClient { client in
                 let answer = try await client.change("POST", RotationCommands.path(self.app), members, self.change)

@@ -90,7 +90,7 @@ struct RotationRoutes: Sendable {
             }
             return AppCommand.NewRotation(
                 id: try name.string(), kind: kind, hosts: hosts, next: next,
-                compromised: try compromised?.parse(Pin.init(text:)),
+                compromised: try compromised?.parse(UploadedKey.init(written:)).pin,
                 goals: try Rotation.Goals(members.optional("goals"), defaults: defaults)
             )
         }

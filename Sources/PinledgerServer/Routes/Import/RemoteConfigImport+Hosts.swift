@@ -169,7 +169,7 @@ extension RemoteConfigImport {
                 continue
             }
             let pin: Pin
-            do { pin = try Pin(text: text) } catch {
+            do { pin = try UploadedKey(written: text).pin } catch {
                 self.say(.fatal, at, "\"\(text.printable)\": \(error)", ProblemType.pinPlaceholder.entry.advice)
                 continue
             }

@@ -3,8 +3,8 @@ import PinWire
 import Pinning
 
 extension JSONMembers {
-    /// Reads one key: `pin`, or an upload of the key as text (`material`: PEM, a JWK, a pin in any spelling) or in
-    /// binary (`material_base64`).
+    /// Reads one key: `pin` in any spelling, or an upload of the key as text (`material`: PEM, a JWK, a pin) or in binary
+    /// (`material_base64`).
     ///
     /// Reading may take a second, for a key store: not on a cooperative thread.
     ///
@@ -25,8 +25,7 @@ extension JSONMembers {
             }
             return try Self.read(bytes, field, &uploads)
         }
-        let field = try self.required("pin")
-        return UploadedKey(pin: try field.parse(Pin.init(text:)))
+        return try self.required("pin").parse(UploadedKey.init(written:))
     }
 
     private static func read(

@@ -8,22 +8,38 @@ package struct UploadedKey: Sendable {
     /// Nil where only the pin was given.
     package let evidence: KeyEvidence?
 
-    init(pin: Pin) {
-        self.pin = pin
+    /// Why a text or an upload does not name one key, as the end of a sentence.
+    package struct Ambiguity: Error, Sendable, CustomStringConvertible {
+        package let description: String
+
+        /// G40: tools write certificates' fingerprints so, and hardly ever the digest of a key.
+        fileprivate static let digits = Ambiguity(
+            description:
+                "is 32 bytes in hexadecimal, which as a rule is a certificate's fingerprint and not a pin, the SHA-256 of the key: no client would match it (G40); give the certificate or the public key itself. A digest that was computed from the SubjectPublicKeyInfo is given in base64, as sha256/…"
+        )
+    }
+
+    /// A pin as an operator writes it.
+    ///
+    /// - Throws: ``Ambiguity``, for hexadecimal digits too.
+    package init(written text: String) throws(Ambiguity) {
+        let written: WrittenPin
+        do { written = try WrittenPin(text) } catch { throw Ambiguity(description: error.description) }
+        guard !written.spelling.isAmbiguous else { throw .digits }
+        self.pin = written.pin
         self.evidence = nil
     }
 
-    /// Why an upload does not name one key, as the end of a sentence.
-    package struct Ambiguity: Error, Sendable, CustomStringConvertible {
-        package let description: String
-    }
-
-    /// The one key of an upload: for a chain the server's own, which is the first that is not an authority's.
+    /// The one key of an upload: for a chain the server's own, which is the first that is not an authority's and has
+    /// not issued another one.
     package init(_ upload: Upload) throws(Ambiguity) {
         let items = upload.items
         if case .certificate = items[0], items.allSatisfy(\.isCertificate) {
             let certificates = items.compactMap(\.certificate)
-            let leaves = certificates.filter { !$0.isAuthority }
+            // A root of X.509's first version does not say that it is one.
+            let issuers = Set(certificates.filter { $0.issuer != $0.subject }.map(\.issuer))
+            let servers = certificates.filter { !$0.isAuthority }
+            let leaves = servers.filter { !issuers.contains($0.subject) }
             if Set(leaves.map(\.key.pin)).count > 1 {
                 throw Ambiguity(
                     description:
@@ -53,7 +69,8 @@ package struct UploadedKey: Sendable {
         case .request(let request):
             self.pin = request.key.pin
             self.evidence = .request(request.key, subject: request.subject, dnsNames: request.dnsNames)
-        case .pin(let pin, _):
+        case .pin(let pin, let spelling):
+            guard !spelling.isAmbiguous else { throw .digits }
             self.pin = pin
             self.evidence = nil
         case .fingerprint(let bytes):

@@ -1,0 +1,139 @@
+package import PinWire
+
+/// One pin as people write it: on a command line, in a request, in a file or in a header.
+///
+/// The canonical text of events and documents is read by ``Pin/init(text:)``, which takes that one spelling alone.
+package struct WrittenPin: Hashable, Sendable {
+    package let pin: Pin
+    package let spelling: PinSpelling
+
+    /// Why a text is no pin.
+    package enum Malformed: Error, Hashable, Sendable {
+        /// A text that is meant as a pin.
+        case digest(Pin.Malformed)
+        /// A pin of a hash that is not SHA-256, with the hash's name.
+        case otherHash(String)
+        /// A certificate's SHA-1 fingerprint: 20 bytes in hexadecimal.
+        case fingerprint([UInt8])
+        /// Hexadecimal digits in a number that fits no known hash.
+        case hexDigits(byteCount: Int)
+    }
+
+    /// The most characters of a pin in any spelling, with some to spare.
+    package static let longest = 200
+
+    /// Reads a pin with or without quotation marks around it.
+    package init(_ text: String) throws(Malformed) {
+        let text = Self.unquoted(text)
+        guard text.utf8.count <= Self.longest, text.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw .digest(Self.defect(of: text))
+        }
+        let lower = text.lowercased()
+        for (beginning, spelling) in Self.beginnings where lower.hasPrefix(beginning) {
+            let digest = Self.unquoted(text.dropFirst(beginning.count))
+            // A digest may begin with a slash itself: the second one is curl's where a whole digest follows it.
+            if spelling == .curl, digest.prefix(while: { $0 != "=" }).count == 42 { continue }
+            self.pin = try Self.digest(digest)
+            self.spelling = spelling
+            return
+        }
+        for hash in ["sha1", "sha384", "sha512"] where lower.hasPrefix(hash + "/") || lower.hasPrefix("pin-\(hash)=") {
+            throw .otherHash(hash == "sha1" ? "SHA-1" : "SHA-" + hash.dropFirst(3))
+        }
+        if let (bytes, spelling) = Self.hex(lower) {
+            if bytes.count == 20 { throw .fingerprint(bytes) }
+            guard let pin = Pin(bytes: bytes) else { throw .hexDigits(byteCount: bytes.count) }
+            self.pin = pin
+            self.spelling = spelling
+            return
+        }
+        self.pin = try Self.digest(text)
+        self.spelling = Self.isURLSafe(text) ? .base64URL : .base64
+    }
+
+    /// What stands before a digest, the longer ones first.
+    private static let beginnings: [(String, PinSpelling)] = [
+        ("pin-sha256=", .header), ("sha256//", .curl), ("sha256/", .sha256),
+    ]
+
+    /// A digest in base64 or base64url, with or without padding.
+    private static func digest(_ text: String) throws(Malformed) -> Pin {
+        // A pin has one prefix at the most.
+        guard !text.contains("sha256/") else { throw .digest(.notBase64) }
+        var standard = text
+        if Self.isURLSafe(text) {
+            standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
+        }
+        if standard.utf8.count == 43, standard.last != "=" { standard += "=" }
+        do { return try Pin(text: standard) } catch {
+            // Decoders on devices drop stray bits, so that BBBB…= is a digest to them, and known to be nobody's.
+            if let pin = Base64.decodeLoosely(standard).flatMap({ Pin(bytes: $0) }), pin.placeholder != nil {
+                return pin
+            }
+            throw .digest(error)
+        }
+    }
+
+    /// Why a text that has none of the forms is not the canonical one either.
+    private static func defect(of text: String) -> Pin.Malformed {
+        do { _ = try Pin(text: text) } catch { return error }
+        return .notBase64
+    }
+
+    /// Whether a text has characters of base64url, and none of base64 alone.
+    private static func isURLSafe(_ text: String) -> Bool {
+        text.utf8.contains { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+            && !text.utf8.contains { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/") }
+    }
+
+    /// The bytes of hexadecimal digits in lower case with or without colons, from 16 bytes on; nil for anything else.
+    static func hex(_ lower: String) -> (bytes: [UInt8], spelling: PinSpelling)? {
+        if let bytes = Hex.decode(lower) { return bytes.count >= 16 ? (bytes, .hex) : nil }
+        let pairs = lower.split(separator: ":", omittingEmptySubsequences: false)
+        guard pairs.count >= 16, pairs.allSatisfy({ $0.utf8.count == 2 }) else { return nil }
+        return Hex.decode(pairs.joined()).map { ($0, .colonHex) }
+    }
+
+    /// `text` without quotation marks around it, be they one or two of each kind.
+    private static func unquoted(_ text: some StringProtocol) -> String {
+        func isQuote(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") }
+        var rest = Array(text.utf8).drop(while: isQuote)
+        while let last = rest.last, isQuote(last) { rest.removeLast() }
+        return String(decoding: rest, as: UTF8.self)
+    }
+}
+
+extension WrittenPin.Malformed: CustomStringConvertible {
+    /// The end of a sentence that begins with the text's place.
+    package var description: String {
+        switch self {
+        case .digest(let reason): reason.description
+        case .otherHash(let name):
+            "is a pin of \(name), and pins are of SHA-256; give the certificate or the public key"
+        case .fingerprint:
+            "is a certificate's fingerprint (SHA-1) and not a pin, which is the SHA-256 of the key; give the certificate itself (G40)"
+        case .hexDigits(let byteCount):
+            "is \(byteCount) bytes in hexadecimal, and a pin has 32; give the certificate or the public key"
+        }
+    }
+}
+
+/// The written form of a pin.
+package enum PinSpelling: String, CaseIterable, Hashable, Sendable {
+    /// `sha256/` and base64, as OkHttp and this project write it.
+    case sha256 = "sha256/…"
+    /// `sha256//` and base64, as curl and wget write it.
+    case curl = "sha256//…"
+    /// `pin-sha256="…"`, as RFC 7469 writes it.
+    case header = "pin-sha256=\"…\""
+    case base64
+    /// Base64 with `-` and `_`, as JSON Web Tokens have it.
+    case base64URL = "base64url"
+    /// 64 hexadecimal digits.
+    case hex
+    /// 32 pairs of hexadecimal digits with colons between them, the usual form of certificates' fingerprints.
+    case colonHex = "colon hex"
+
+    /// Whether fingerprints of whole certificates are as a rule written in this form (guard rail G40).
+    package var isAmbiguous: Bool { self == .hex || self == .colonHex }
+}
