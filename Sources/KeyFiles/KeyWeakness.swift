@@ -24,15 +24,9 @@ enum KeyWeakness {
             if let modulus, ROCA.made(modulus) {
                 found.append("was made by a chip with the ROCA defect (CVE-2017-15361), so it can be factored")
             }
-        case "ec":
-            if key.bits < 224 {
-                let curve = key.curve.map { " (\($0))" } ?? ""
-                found.append("is an EC key of \(key.bits) bits\(curve), and 224 are the least")
-            }
-            if key.curve == nil { found.append("brings a curve of its own, which clients refuse") }
-        case "dsa": found.append("is a DSA key, which TLS clients no longer take")
         default: break
         }
+        if case .nowhere(let reason) = key.acceptance { found.append(reason) }
         return found
     }
 }

@@ -117,8 +117,8 @@ extension UploadError: CustomStringConvertible {
             "\(place.beginning) continues for \(count) bytes after its end. Send several certificates as PEM, one block "
                 + "after the other."
         case .unreadableKey(let place, let algorithm):
-            "\(place.beginning) has a key that OpenSSL cannot read (\(algorithm)). Send one with an RSA, EC, Ed25519 or "
-                + "Ed448 key."
+            "\(place.beginning) has a key that OpenSSL cannot read (\(algorithm)). Send one with an RSA key, or an EC "
+                + "key on P-256 or P-384."
         case .unreadableTime(let place):
             "\(place.beginning) has an invalid validity time. It is damaged or was made by a program that does not "
                 + "follow RFC 5280: have it issued again."

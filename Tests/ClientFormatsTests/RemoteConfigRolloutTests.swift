@@ -202,7 +202,8 @@ private typealias Examples = RemoteConfigExamples
 
     private static func facts(_ number: Int) -> KeyFacts {
         KeyFacts(
-            pin: Examples.pin(number), algorithm: "ec", bits: 256, spkiSHA512: [UInt8](repeating: 0, count: 64),
+            pin: Examples.pin(number), algorithm: "ec", bits: 256, curve: "P-256",
+            spkiSHA512: [UInt8](repeating: 0, count: 64),
             rawKeySHA256: sha256(Array("raw \(number)".utf8)))
     }
 
@@ -248,7 +249,7 @@ private typealias Examples = RemoteConfigExamples
         let computed = Base64.encode(sha256(Array(spki.suffix(65))))
         let pin = try #require(Pin(bytes: sha256(spki)))
         let key = KeyFacts(
-            pin: pin, algorithm: "ec", bits: 256, spkiSHA512: [UInt8](repeating: 0, count: 64),
+            pin: pin, algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: [UInt8](repeating: 0, count: 64),
             rawKeySHA256: sha256(Array(spki.suffix(65))))
         let policy = Document.Policy(mode: .enforce, pins: [.init(pin: pin, role: .primary)])
         let view = Examples.view([Examples.entry(Examples.api, policy)], knowledge: [key])

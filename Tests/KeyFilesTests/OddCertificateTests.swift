@@ -123,8 +123,13 @@ import Testing
         arguments: [
             (
                 "-algorithm EC -pkeyopt ec_paramgen_curve:prime192v1",
-                "is an EC key of 192 bits (P-192), and 224 are the least"
+                "is on the curve P-192, which TLS clients refuse: they take P-256 and P-384"
             ),
+            (
+                "-algorithm EC -pkeyopt ec_paramgen_curve:secp256k1",
+                "is on the curve secp256k1, which TLS clients refuse: they take P-256 and P-384"
+            ),
+            ("-algorithm X25519", "is a key for agreeing on secrets (x25519): it cannot sign, so no server can use it"),
             ("-algorithm RSA -pkeyopt rsa_keygen_bits:1024", "is an RSA key of 1024 bits, and 2048 are the least"),
             ("-algorithm RSA-PSS -pkeyopt rsa_keygen_bits:1024", "is an RSA key of 1024 bits, and 2048 are the least"),
             (

@@ -9,7 +9,8 @@ func expiring(
     isSelfSigned: Bool = false, weaknesses: [String] = []
 ) -> CertificateFacts {
     let key = KeyFacts(
-        pin: pin(number), algorithm: "ec", bits: 256, spkiSHA512: sha256([1]) + sha256([2]), rawKeySHA256: sha256([3]),
+        pin: pin(number), algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: sha256([1]) + sha256([2]),
+        rawKeySHA256: sha256([3]),
         weaknesses: weaknesses
     )
     return CertificateFacts(

@@ -34,7 +34,8 @@ import Testing
         let rollout = Rollout(basisPoints: 77)
         let end = Self.later.adding(seconds: 5)
         let key = KeyFacts(
-            pin: pin(1), algorithm: "ec", bits: 256, spkiSHA512: sha256([1]) + sha256([2]), rawKeySHA256: sha256([3]))
+            pin: pin(1), algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: sha256([1]) + sha256([2]),
+            rawKeySHA256: sha256([3]))
         let known = KeyKnowledge(.publicKey(key))
         let rotation = Rotation(
             id: "r", kind: .planned, hosts: [api], next: pin(9), isNextNew: true, old: [pin(1)],

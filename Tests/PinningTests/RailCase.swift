@@ -153,9 +153,11 @@ let day: Int64 = 86_400
 let monday = noon.adding(seconds: 2 * day)
 
 /// What is known of an imagined key.
-func key(_ number: Int, weaknesses: [String] = []) -> KeyFacts {
+func key(
+    _ number: Int, algorithm: String = "ec", curve: String? = "P-256", weaknesses: [String] = []
+) -> KeyFacts {
     KeyFacts(
-        pin: pin(number), algorithm: "ec", bits: 256, curve: "P-256",
+        pin: pin(number), algorithm: algorithm, bits: 256, curve: curve,
         spkiSHA512: sha256([1]) + sha256([UInt8(truncatingIfNeeded: number)]),
         rawKeySHA256: sha256(Array("raw \(number)".utf8)), weaknesses: weaknesses
     )
@@ -165,10 +167,11 @@ func key(_ number: Int, weaknesses: [String] = []) -> KeyFacts {
 func certificate(
     _ number: Int, names: [String] = ["api.example.com"], subject: String = "CN=api.example.com",
     issuer: String = "CN=R1,O=Good Authority", from: Int64 = -100, days: Int64 = 300, isCA: Bool = false,
-    isSelfSigned: Bool = false, weaknesses: [String] = []
+    isSelfSigned: Bool = false, algorithm: String = "ec", curve: String? = "P-256", weaknesses: [String] = []
 ) -> CertificateFacts {
     CertificateFacts(
-        key: key(number, weaknesses: weaknesses), sha256: sha256(Array("certificate \(number) of \(issuer)".utf8)),
+        key: key(number, algorithm: algorithm, curve: curve, weaknesses: weaknesses),
+        sha256: sha256(Array("certificate \(number) of \(issuer)".utf8)),
         sha1: Array(sha256([9]).prefix(20)), subject: subject, issuer: issuer, dnsNames: names, serial: "\(number)",
         notBefore: monday.adding(seconds: from * day), notAfter: monday.adding(seconds: days * day), isCA: isCA,
         isSelfSigned: isSelfSigned

@@ -102,6 +102,21 @@ let certificateCases: [RailCase] = [
 
     // G22
     RailCase(
+        .weakKey, .block, "for a key on a curve that clients refuse", given: fresh,
+        when: soundWith(certificate(1, curve: "secp256k1"))),
+    RailCase(
+        .weakKey, .block, "for a key that brings its own curve", given: fresh,
+        when: soundWith(certificate(1, curve: nil, weaknesses: ["brings a curve of its own, which clients refuse"]))),
+    RailCase(
+        .weakKey, .override, "for a key that some clients refuse", given: fresh,
+        when: soundWith(certificate(1, algorithm: "ed25519", curve: nil))),
+    RailCase(
+        .weakKey, .override, "for a backup that some clients refuse",
+        when: .addPin(api, .baseline, shown(certificate(8, curve: "P-521"), .backup))),
+    RailCase(
+        .weakKey, .warn, "for a key that is pinned already and that clients refuse",
+        given: [enforcing(new(1), requested(2))], when: .describeKeys([.publicKey(key(1, curve: "brainpoolP256r1"))])),
+    RailCase(
         .certificateUnfit, .override, "for an expired certificate of the served key", given: fresh,
         when: soundWith(certificate(1, days: 0))),
     RailCase(

@@ -162,7 +162,7 @@ import Testing
             when: .describeKeys([
                 .publicKey(
                     KeyFacts(
-                        pin: pin(9), algorithm: "ec", bits: 256, spkiSHA512: sha256([1]) + sha256([2]),
+                        pin: pin(9), algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: sha256([1]) + sha256([2]),
                         rawKeySHA256: sha256([1])))
             ]), refused: .keyNotPinned(pin(9))),
         Case(

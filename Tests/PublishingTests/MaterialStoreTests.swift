@@ -158,7 +158,8 @@ struct MaterialStoreTests {
             for certificate in known {
                 let pin = Sample.pin()
                 let facts = CertificateFacts(
-                    key: KeyFacts(pin: pin, algorithm: "ec", bits: 256, spkiSHA512: [], rawKeySHA256: []),
+                    key: KeyFacts(
+                        pin: pin, algorithm: "ec", bits: 256, curve: "P-256", spkiSHA512: [], rawKeySHA256: []),
                     sha256: certificate.digest, sha1: [], subject: "", issuer: "", serial: "1", notBefore: .wall,
                     notAfter: .wall)
                 app.keys[pin] = KeyKnowledge(.certificate(facts))

@@ -188,10 +188,10 @@ extension Policy {
         }
         guard self.mode != .off else { return items }
         for (pin, record) in self.pins where record.state.isInUse {
-            for weakness in app.keys[pin]?.key.weaknesses ?? [] {
+            for objection in app.keys[pin]?.key.objections ?? [] {
                 var item = AttentionItem(
-                    .soon, .weakKey, app: app.id, "A pinned key \(weakness).",
-                    remedy: "Rotate to a new key: P-256, Ed25519, or RSA of at least 2048 bits."
+                    .soon, .weakKey, app: app.id, "A pinned key \(objection.reason).",
+                    remedy: "Rotate to a new key: \(KeyObjection.soundKinds)."
                 )
                 item.rail = .weakKey
                 item.pin = pin

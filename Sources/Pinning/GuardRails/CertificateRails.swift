@@ -82,9 +82,9 @@ enum CertificateRails {
         let new = Set(staged.map(\.pin))
         return change.events.flatMap { event -> [Finding] in
             guard case .keyDescribed(let evidence) = event, !new.contains(evidence.key.pin) else { return [] }
-            return evidence.key.weaknesses.map { weakness in
+            return evidence.key.objections.map { objection in
                 Finding(
-                    .weakKey, .warn, pin: evidence.key.pin, "The key is already pinned, but \(weakness).",
+                    .weakKey, .warn, pin: evidence.key.pin, "The key is already pinned, but \(objection.reason).",
                     remedy: "Replace it: `pinledger rotation start \(change.id) HOST --next FILE`."
                 )
             }
@@ -93,10 +93,10 @@ enum CertificateRails {
 
     /// G21.
     private static func weakness(_ knowledge: KeyKnowledge?, _ new: Staged) -> [Finding] {
-        (knowledge?.key.weaknesses ?? []).map { weakness in
+        (knowledge?.key.objections ?? []).map { objection in
             Finding(
-                .weakKey, host: new.pattern, policy: new.slot, pin: new.pin, "The key \(weakness).",
-                remedy: "Make a new one: P-256, Ed25519, or RSA of at least 2048 bits."
+                .weakKey, objection.severity, host: new.pattern, policy: new.slot, pin: new.pin,
+                "The key \(objection.reason).", remedy: "Make a new one: \(KeyObjection.soundKinds)."
             )
         }
     }

@@ -70,13 +70,19 @@ extension PinCommands {
             ] + Self.lines(of: certificate.key)
         }
 
+        /// The reason of a key that all clients refuse is among its weaknesses.
+        private static func lines(of acceptance: KeyAcceptance) -> [String] {
+            guard case .inPlaces(let reason) = acceptance else { return [] }
+            return ["  REFUSED BY SOME  the key \(reason)"]
+        }
+
         private static func lines(of key: KeyFacts) -> [String] {
             [
                 "  pin              \(key.pin)   <- this is what clients pin",
                 "  key              \(key.algorithm) \(key.curve ?? "\(key.bits) bits")",
                 "  raw key SHA-256  \(Hex.encode(key.rawKeySHA256))",
                 "  SPKI SHA-512     \(Hex.encode(key.spkiSHA512))",
-            ] + key.weaknesses.map { "  WEAK             the key \($0)" }
+            ] + key.weaknesses.map { "  WEAK             the key \($0)" } + Self.lines(of: key.acceptance)
         }
     }
 }
