@@ -159,6 +159,8 @@ extension ExportsGolden {
         <!--
             Made by Pinledger for com.example.shop (The shop): Android network security configuration.
             Check it with: pinledger export android_nsc com.example.shop and the option check, with this file's name.
+            It has pins alone: keep the base-config, the debug-overrides, the trust-anchors and the ban of cleartext
+            of the file in whose place it is put.
         -->
         <network-security-config>
             <domain-config>
@@ -197,6 +199,8 @@ extension ExportsGolden {
         <!--
             Made by Pinledger for com.example.shop (The shop): TrustKit for Android.
             Check it with: pinledger export trustkit_android com.example.shop and the option check, with this file's name.
+            It has pins alone: keep the base-config, the debug-overrides, the trust-anchors and the ban of cleartext
+            of the file in whose place it is put.
         -->
         <network-security-config>
             <domain-config>

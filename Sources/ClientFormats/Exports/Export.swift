@@ -90,14 +90,15 @@ struct ExportDraft {
     }
 
     /// The first lines of an XML file. No comment in XML can have the two hyphens of an option.
-    var xmlHeader: [String] {
+    ///
+    /// - Parameter remarks: More lines of the comment.
+    func xmlHeader(_ remarks: [String] = []) -> [String] {
         [
             "<!--",
             "    \(Quoting.sparseComment(self.origin))",
             "    Check it with: \(Quoting.sparseComment("pinledger export \(self.format.rawValue) \(self.view.app)"))"
                 + " and the option check, with this file's name.",
-            "-->",
-        ]
+        ] + remarks.map { "    \(Quoting.sparseComment($0))" } + ["-->"]
     }
 
     /// Refuses entries at which TrustKit throws: below two pins, where it enforces (`parse_configuration.m` 3.0,

@@ -10,7 +10,12 @@ extension ExportDraft {
     mutating func networkSecurityConfiguration(_ entries: [ExportPlan.Entry], isTrustKit: Bool) {
         var out = SourceText()
         out.add(#"<?xml version="1.0" encoding="utf-8"?>"#)
-        out.add(self.xmlHeader)
+        // A file that is put in the place of another one must not drop what is no pin.
+        out.add(
+            self.xmlHeader([
+                "It has pins alone: keep the base-config, the debug-overrides, the trust-anchors and the ban of cleartext",
+                "of the file in whose place it is put.",
+            ]))
         if entries.isEmpty {
             out.add("<network-security-config/>")
         } else {

@@ -78,7 +78,7 @@ extension ExportDraft {
         out.add(#"<?xml version="1.0" encoding="UTF-8"?>"#)
         out.add(
             #"<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">"#)
-        out.add(self.xmlHeader)
+        out.add(self.xmlHeader())
         out.add(#"<plist version="1.0">"#)
         list.write(to: &out, depth: 0)
         out.add("</plist>")

@@ -17,6 +17,7 @@ extension ImportedPins {
         // TrustKit's default where a member is missing.
         var host = Host(pattern: pattern)
         var texts: [(text: String, element: XMLElement)] = []
+        var unknown: [(key: String, value: XMLElement)] = []
         for (key, value) in try policy.members() {
             switch key {
             case "TSKPublicKeyHashes":
@@ -33,9 +34,10 @@ extension ImportedPins {
                 self.say("\(pattern): where reports are sent is not taken over.", at: value)
             // Versions before 1.6 needed this member; now there is one way to hash a key.
             case "TSKDisableDefaultReportUri", "TSKPublicKeyAlgorithms": break
-            default: self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
+            default: unknown.append((key, value))
             }
         }
+        self.say(unknown, of: pattern, isDefect: texts.isEmpty)
         host.pins = self.pins(texts)
         self.add(host, at: policy)
     }
@@ -56,13 +58,15 @@ extension ImportedPins {
     private mutating func readTransportSecurity(_ pattern: HostPattern, _ policy: XMLElement) throws(TextDefect) {
         var includesSubdomains = false
         var identities: [String: XMLElement] = [:]
+        var unknown: [(key: String, value: XMLElement)] = []
         for (key, value) in try policy.members() {
             switch key {
             case "NSIncludesSubdomains": includesSubdomains = try value.boolean()
             case "NSPinnedLeafIdentities", "NSPinnedCAIdentities": identities[key] = value
-            default: self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
+            default: unknown.append((key, value))
             }
         }
+        self.say(unknown, of: pattern, isDefect: identities.isEmpty)
         let leaf = identities["NSPinnedLeafIdentities"]
         let authority = identities["NSPinnedCAIdentities"]
         if leaf != nil, let authority {
@@ -72,12 +76,12 @@ extension ImportedPins {
         }
         var texts: [(text: String, element: XMLElement)] = []
         for element in try (leaf ?? authority)?.elements() ?? [] {
-            for (key, value) in try element.members() {
-                if key == "SPKI-SHA256-BASE64" {
-                    texts.append((try value.string(), value))
-                } else {
-                    self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value)
-                }
+            let members = try element.members()
+            // An identity has no other member.
+            let others = members.filter { $0.key != "SPKI-SHA256-BASE64" }
+            self.say(others, of: pattern, isDefect: others.count == members.count)
+            for (key, value) in members where key == "SPKI-SHA256-BASE64" {
+                texts.append((try value.string(), value))
             }
         }
         let pins = self.pins(texts)
@@ -87,6 +91,15 @@ extension ImportedPins {
             self.add(Host(pattern: try HostPattern("*.\(pattern)"), pins: pins), at: policy)
         } catch {
             self.say("\(pattern): names below it are left out, because *.\(pattern) \(error).", at: policy)
+        }
+    }
+
+    /// Names members that are not known: defects where a known one in their place would have pins.
+    private mutating func say(
+        _ members: [(key: String, value: XMLElement)], of pattern: HostPattern, isDefect: Bool
+    ) {
+        for (key, value) in members {
+            self.say("\(pattern): \(Self.quoted(key)) is not known.", at: value, isDefect: isDefect)
         }
     }
 }

@@ -1,20 +1,22 @@
 import PinWire
 
 extension ImportedPins {
-    /// Headers of RFC 7469, each in one line. `Host:` names the sender of the following ones; empty lines and those
-    /// that begin with `#` are ignored. `max-age` is not a date, and is not taken over.
+    /// Headers of RFC 7469. `Host:` names the sender of the following ones; a line that begins with white space goes on
+    /// with the one before (RFC 9112 section 5.2); empty lines and those that begin with `#` are ignored. `max-age` is not
+    /// a date, and is not taken over.
+    ///
+    /// Clients enforce the first enforcing header of a host, whatever else it sends (RFC 7469 section 2.3.1).
     mutating func readPublicKeyPins(_ bytes: [UInt8], _ host: HostPattern?) throws(TextDefect) {
         guard bytes.count <= XMLReader.sizeLimit else {
             throw TextDefect(line: 1, column: 1, "the text has more than \(XMLReader.sizeLimit) bytes")
         }
-        guard let text = String(streamSafe: bytes) else {
+        let hasMark = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        guard let text = String(streamSafe: hasMark ? Array(bytes.dropFirst(3)) : bytes) else {
             throw TextDefect(line: 1, column: 1, "the text is not UTF-8")
         }
         var host = host
-        for (place, whole) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            let number = place + 1
-            let line = whole.trimmed
-            guard !line.isEmpty, !line.hasPrefix("#") else { continue }
+        var reported: [(host: Host, line: Int)] = []
+        for (number, line) in Self.unfolded(text) {
             guard let colon = line.firstIndex(of: ":") else {
                 self.say("This is no header.", line: number, column: 1)
                 continue
@@ -33,48 +35,100 @@ extension ImportedPins {
                     let name = Self.quoted(value)
                     self.say("The host \"\(name)\" \(error).", line: number, column: 1, isDefect: true)
                 }
-            case "public-key-pins": self.readDirectives(value, of: host, .enforce, number)
-            case "public-key-pins-report-only": self.readDirectives(value, of: host, .reportOnly, number)
+            case "public-key-pins":
+                if let sent = self.readDirectives(value, of: host, .enforce, number) {
+                    self.add(sent, line: number, column: 1)
+                }
+            case "public-key-pins-report-only":
+                if let sent = self.readDirectives(value, of: host, .reportOnly, number) {
+                    reported.append((sent, number))
+                }
             default:
                 self.say("The header \(Self.quoted(String(line[..<colon]))) is not known.", line: number, column: 1)
             }
         }
+        let enforced = Set(self.hosts.map(\.pattern))
+        for (sent, line) in reported {
+            if enforced.contains(sent.pattern) {
+                self.say(
+                    "The report-only header of \(sent.pattern) is not taken over: its enforcing header is.", line: line,
+                    column: 1)
+            } else {
+                self.add(sent, line: line, column: 1)
+            }
+        }
     }
 
-    private mutating func readDirectives(_ text: String, of host: HostPattern?, _ mode: PinMode, _ line: Int) {
+    /// The lines with a header, with the number of their first line. A line that begins with white space belongs to the
+    /// header before it, unless it begins with a header's name, as in a text that is indented.
+    private static func unfolded(_ text: String) -> [(number: Int, line: String)] {
+        var lines: [(number: Int, line: String)] = []
+        var isFoldable = false
+        for (place, whole) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let line = whole.trimmed
+            guard !line.isEmpty, !line.hasPrefix("#") else {
+                isFoldable = false
+                continue
+            }
+            let isIndented = whole.first == " " || whole.first == "\t"
+            let isNamed = line.drop(while: Self.isToken).first == ":"
+            if isFoldable, isIndented, !isNamed {
+                lines[lines.count - 1].line += " " + line
+            } else {
+                lines.append((place + 1, line))
+                isFoldable = true
+            }
+        }
+        return lines
+    }
+
+    /// The host of a header with its pins; nil for a header that counts for nothing.
+    private mutating func readDirectives(
+        _ text: String, of host: HostPattern?, _ mode: PinMode, _ line: Int
+    ) -> Host? {
         guard let host else {
             self.say("Nothing says which host sends this header.", line: line, column: 1, isDefect: true)
-            return
+            return nil
         }
         guard let directives = Self.directives(text) else {
             self.say(
                 "The header of \(host) is not made of directives with semicolons between them.", line: line, column: 1,
                 isDefect: true)
-            return
+            return nil
         }
         var imported = Host(pattern: host, mode: mode)
         var seen: Set<String> = []
         for (name, value) in directives {
             if name == "pin-sha256" {
-                guard let pin = value.flatMap({ Base64.decode($0) }).flatMap({ Pin(bytes: $0) }) else {
+                guard let pin = value.flatMap({ Base64.decodeLoosely($0) }).flatMap({ Pin(bytes: $0) }) else {
                     self.say("A pin of \(host) is not the base64 of 32 bytes.", line: line, column: 1, isDefect: true)
                     continue
                 }
                 self.add(pin, to: &imported.pins, line: line, column: 1)
                 continue
             }
-            guard seen.insert(name).inserted else {
+            let isFirst = seen.insert(name).inserted
+            // Clients ignore pins of hashes that they do not know, however many there are (section 2.1.1).
+            if name.hasPrefix("pin-") {
+                if isFirst {
+                    self.say(
+                        "The pins \(Self.quoted(name)) of \(host) are not taken over: clients know SHA-256 alone.",
+                        line: line, column: 1)
+                }
+                continue
+            }
+            guard isFirst else {
                 self.say(
                     "The header of \(host) has \(Self.quoted(name)) twice, and counts for nothing.", line: line,
                     column: 1, isDefect: true)
-                return
+                return nil
             }
             switch name {
             case "includesubdomains": imported.includesSubdomains = true
             case "max-age":
                 guard value != "0" else {
                     self.say("\(host) asks for its pins to be forgotten, with a max-age of 0.", line: line, column: 1)
-                    return
+                    return nil
                 }
             case "report-uri":
                 self.say("Where reports of \(host) are sent is not taken over.", line: line, column: 1)
@@ -85,20 +139,17 @@ extension ImportedPins {
         guard mode == .reportOnly || seen.contains("max-age") else {
             self.say(
                 "The header of \(host) has no max-age, and counts for nothing.", line: line, column: 1, isDefect: true)
-            return
+            return nil
         }
-        self.add(imported, line: line, column: 1)
+        return imported
     }
 
     /// Directives by RFC 7469 section 2.1, names in lower case; nil where the text is malformed.
     private static func directives(_ text: String) -> [(name: String, value: String?)]? {
         var directives: [(name: String, value: String?)] = []
         var rest = Substring(text).trimmedStart
-        func isToken(_ character: Character) -> Bool {
-            character.isASCII && (character.isLetter || character.isNumber || "!#$%&'*+-.^_`|~".contains(character))
-        }
         while true {
-            let name = rest.prefix(while: isToken)
+            let name = rest.prefix(while: Self.isToken)
             rest = rest.dropFirst(name.count).trimmedStart
             var value: String?
             if !name.isEmpty, rest.first == "=" {
@@ -108,7 +159,7 @@ extension ImportedPins {
                     value = quoted
                     rest = after.trimmedStart
                 } else {
-                    let token = rest.prefix(while: isToken)
+                    let token = rest.prefix(while: Self.isToken)
                     guard !token.isEmpty else { return nil }
                     value = String(token)
                     rest = rest.dropFirst(token.count).trimmedStart
@@ -119,6 +170,10 @@ extension ImportedPins {
             guard next == ";" else { return nil }
             rest = rest.dropFirst().trimmedStart
         }
+    }
+
+    private static func isToken(_ character: Character) -> Bool {
+        character.isASCII && (character.isLetter || character.isNumber || "!#$%&'*+-.^_`|~".contains(character))
     }
 
     /// A quoted string (RFC 9110 section 5.6.4) and what follows it; nil where it does not end.

@@ -145,11 +145,11 @@ package struct ImportedPins: Hashable, Sendable {
         return nil
     }
 
-    /// The pins of a host, each once; malformed ones are noted.
+    /// The pins of a host, each once, as devices decode them; malformed ones are noted.
     mutating func pins(_ texts: [(text: String, element: XMLElement)]) -> [Pin] {
         var pins: [Pin] = []
         for (text, element) in texts {
-            guard let pin = Base64.decode(text).flatMap({ Pin(bytes: $0) }) else {
+            guard let pin = Base64.decodeLoosely(text).flatMap({ Pin(bytes: $0) }) else {
                 self.say("This is not the base64 of 32 bytes, and no pin.", at: element, isDefect: true)
                 continue
             }
@@ -193,6 +193,15 @@ package struct ImportedPins: Hashable, Sendable {
     /// Drops hosts without pins that lie below no other host's names: they except nothing.
     private mutating func dropIdleExceptions() {
         let upper = self.hosts.filter { $0.mode != .off && $0.includesSubdomains }.map { "." + $0.pattern.name }
-        self.hosts.removeAll { host in host.mode == .off && !upper.contains { host.pattern.name.hasSuffix($0) } }
+        func isIdle(_ host: Host) -> Bool {
+            host.mode == .off && !upper.contains { host.pattern.name.hasSuffix($0) }
+        }
+        let idle = self.hosts.filter(isIdle)
+        guard !idle.isEmpty else { return }
+        self.hosts.removeAll(where: isIdle)
+        for host in idle.prefix(Self.findingLimit - self.findings.count) {
+            self.say(
+                "\(host.pattern) has no pins, and is not taken over.", line: host.line, column: host.column)
+        }
     }
 }

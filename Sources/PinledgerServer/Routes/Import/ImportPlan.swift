@@ -64,7 +64,8 @@ extension ImportPlan {
             isSound = false
             self.say(
                 .fatal, host.place, placeholder.sentence(about: new.pin).dropLastStop,
-                ProblemType.pinPlaceholder.entry.advice)
+                "Put the pin of a real key in its place, as `pinledger pin inspect FILE` shows it; a backup is the pin of another key that is made and kept for it."
+            )
         }
         guard isSound else { return }
         let mode = host.recordedMode

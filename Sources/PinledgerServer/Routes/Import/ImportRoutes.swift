@@ -95,7 +95,7 @@ struct ImportRoutes: Sendable {
     @inline(never)
     private static func change(of body: [UInt8], in exchange: Exchange) throws -> (JSON, Change<Void>) {
         try exchange.requireJSON()
-        let json = try JSON(parsing: body)
+        let json = try ImportedFile.json(body)
         let reason = try exchange.reasonInQuery() ?? Reason("imported from remote configuration")
         return (json, Change(content: (), reason: reason, isForced: try exchange.flag("force"), body: body))
     }

@@ -78,15 +78,21 @@ enum ImportedFile: Sendable {
                         advice: "Correct the file, or choose its format."))
             }
         case .firebaseTemplate:
-            let json = try JSON(parsing: bytes, limits: Self.limits)
+            let json = try Self.json(bytes, limits: Self.limits)
             do { self = Self.template(try RemoteConfigSource(json, condition: condition)) } catch {
                 self = .unreadable(
                     ImportFinding(
                         severity: .fatal, place: .value(error.pointer), message: error.message,
                         advice: "Export the template again, or name the condition whose value to import."))
             }
-        case .wultra: self = .wultra(WultraFile(try JSON(parsing: bytes, limits: Self.limits), for: id))
+        case .wultra: self = .wultra(WultraFile(try Self.json(bytes, limits: Self.limits), for: id))
         }
+    }
+
+    /// The JSON of a file, which may begin with a byte order mark, as some editors write it.
+    static func json(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONSyntaxError) -> JSON {
+        let hasMark = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        return try JSON(parsing: hasMark ? bytes[3...] : bytes[...], limits: limits)
     }
 
     private static func template(_ source: RemoteConfigSource) -> Self {

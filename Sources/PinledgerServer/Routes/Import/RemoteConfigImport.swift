@@ -40,6 +40,12 @@ struct RemoteConfigImport {
             "enabled", "rollout_percentage", "rolloutPercentage", "min_app_version", "minAppVersion", "hosts",
             "target_hosts", "rollout_strategy", "fallback", "monitoring",
         ]
+        guard self.config.keys.contains(where: known.contains) else {
+            self.say(
+                .fatal, self.pointer, "has no member of ssl_pinning_config",
+                "Choose the file's format, or give it the shape of ssl_pinning_config: \(Self.list(known)).")
+            return
+        }
         self.noteUnknown(self.config, known, self.pointer)
 
         if app == nil {
@@ -97,9 +103,14 @@ struct RemoteConfigImport {
         for name in members.keys.sorted() where !known.contains(name) {
             self.say(
                 .warning, pointer.appending(name), "is not a member of ssl_pinning_config and is ignored",
-                "Check its spelling; known are \(known.filter { !$0.contains(where: \.isUppercase) }.joined(separator: ", "))."
+                "Check its spelling; known are \(Self.list(known))."
             )
         }
+    }
+
+    /// Members in one spelling of each.
+    private static func list(_ known: [String]) -> String {
+        known.filter { !$0.contains(where: \.isUppercase) }.joined(separator: ", ")
     }
 
     mutating func flag(

@@ -1,0 +1,56 @@
+import ClientFormats
+import PinWire
+import Testing
+
+/// Headers of RFC 7469 of which more than one counts for a host, or that are written in several lines.
+@Suite struct `A header with pins` {
+    private static let one = "NtNkxtjhfyzuTp4Kht+l7aWRKW5emA8maafBgL7IRcU="
+    private static let two = "QkrbGIcx1DgKqBQFPY1fS77+zkTPccM+dJa3/JBtIk8="
+    private static let three = "1axaJJr5reMzCSc33GuZYZ5r1oT0f9Y4ax4xticzwlU="
+    private static let enforcing = "Public-Key-Pins: pin-sha256=\"\(one)\"; pin-sha256=\"\(two)\"; max-age=5184000"
+    private static let reporting = "Public-Key-Pins-Report-Only: pin-sha256=\"\(three)\"; max-age=60"
+
+    private func imported(_ text: String) throws -> ImportedPins {
+        try ImportedPins(Array(text.utf8), as: .hpkp, host: try HostPattern("api.example.com"))
+    }
+
+    @Test(arguments: [([reporting, enforcing], 1), ([enforcing, reporting], 2)] as [([String], Int)])
+    func `a header with pins that is enforced counts, before or after one that is only reported`(
+        headers: [String], line: Int
+    ) throws {
+        let imported = try self.imported(headers.joined(separator: "\n"))
+        #expect(imported.hosts.map(\.mode) == [.enforce])
+        #expect(imported.hosts.map { $0.pins.map(\.base64) } == [[Self.one, Self.two]])
+        #expect(imported.findings.map(\.line) == [line] && !imported.findings.contains(where: \.isDefect))
+        #expect(imported.findings.first?.message.contains("report-only") == true)
+    }
+
+    @Test func `a header with pins of each host is judged by itself`() throws {
+        let imported = try self.imported("\(Self.reporting)\nHost: b.example.com\n\(Self.enforcing)")
+        #expect(imported.hosts.map(\.mode) == [.reportOnly, .enforce])
+        #expect(imported.findings.isEmpty)
+    }
+
+    @Test(arguments: ["pin-sha512", "pin-sha1", "PIN-SHA384"])
+    func `a header with pins of other hashes keeps those of SHA-256`(name: String) throws {
+        let imported = try self.imported("\(Self.enforcing); \(name)=\"abc\"; \(name)=\"def\"")
+        #expect(imported.hosts.map { $0.pins.map(\.base64) } == [[Self.one, Self.two]])
+        #expect(imported.findings.map(\.isDefect) == [false])
+    }
+
+    @Test(arguments: ["\n  ", "\r\n\t"])
+    func `a header with pins may go on in lines that begin with white space`(fold: String) throws {
+        let imported = try self.imported(
+            Self.enforcing.replacing("; ", with: ";\(fold)") + ";\(fold)report-uri=\"https://example.com/r\"\n")
+        #expect(imported.hosts.map { $0.pins.map(\.base64) } == [[Self.one, Self.two]])
+        #expect(imported.findings.map(\.line) == [1] && !imported.findings.contains(where: \.isDefect))
+    }
+
+    @Test func `a header with pins may be indented, and follow a byte order mark`() throws {
+        for text in ["  Host: a.example.com\n  \(Self.enforcing)", "\u{FEFF}\(Self.enforcing)"] {
+            let imported = try self.imported(text)
+            #expect(imported.hosts.map { $0.pins.map(\.base64) } == [[Self.one, Self.two]])
+            #expect(imported.findings.isEmpty)
+        }
+    }
+}
