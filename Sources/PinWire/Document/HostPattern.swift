@@ -37,12 +37,18 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
         guard !text.isEmpty else { throw refuse("must not be empty") }
         guard text.utf8.count <= 255 else { throw refuse("must have at most 253 characters") }
         guard text.allSatisfy(\.isASCII) else {
-            throw refuse("must be written in A-labels (xn--…), as certificates and DNS write it")
+            let form = Punycode.aLabels(text).map { ": \($0)" } ?? ""
+            throw refuse("must be written in A-labels (xn--…), as certificates and DNS write it\(form)")
         }
         guard text == text.lowercased() else { throw refuse("must be in lower case: \(text.lowercased())") }
         if text.contains("://") || text.contains("/") { throw refuse("must be a host name alone, not a URL") }
         if text == "*." { throw refuse("must have a host name after the wildcard: *.example.com") }
         if text.hasSuffix(".") { throw refuse("must not end in a dot: \(text.dropLast())") }
+        if text.hasPrefix("**."), !text.dropFirst(3).contains("*") {
+            throw refuse(
+                "has no pattern for names of any depth: give \(text.dropFirst(3)) with its subdomains (--include-subdomains, `include_subdomains`)"
+            )
+        }
         let name = text.hasPrefix("*.") ? String(text.dropFirst(2)) : text
         if name.contains("*") { throw refuse("may have a wildcard only as its whole first label: *.example.com") }
         if name.contains(":") || name.contains("[") {
@@ -63,14 +69,9 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
             guard bytes.first != UInt8(ascii: "-"), bytes.last != UInt8(ascii: "-") else {
                 throw refuse("must not have a label that begins or ends with a hyphen")
             }
-            if bytes.count >= 4, bytes[2] == UInt8(ascii: "-"), bytes[3] == UInt8(ascii: "-") {
-                guard label.hasPrefix("xn--") else {
-                    throw refuse(
-                        "must not have hyphens as third and fourth character of a label unless it is an A-label")
-                }
-                guard !decodesALabels || Punycode.isCanonical(bytes.dropFirst(4)) else {
-                    throw refuse("must not have a label that begins with xn-- and is no A-label: \(label)")
-                }
+            // Other labels with two hyphens there are no A-labels, and DNS has them.
+            guard !decodesALabels || !label.hasPrefix("xn--") || Punycode.isCanonical(bytes.dropFirst(4)) else {
+                throw refuse("must not have a label that begins with xn-- and is no A-label: \(label)")
             }
         }
         if let last = labels.last {

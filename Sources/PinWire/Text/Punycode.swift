@@ -59,6 +59,68 @@ enum Punycode {
         return output
     }
 
+    /// A name in lower-case A-labels; nil where that takes more than the case of letters: an advice must not be wrong.
+    ///
+    /// - Parameter name: At most 255 bytes; each label costs the square of its length.
+    static func aLabels(_ name: String) -> String? {
+        var labels: [String] = []
+        for label in name.lowercased().split(separator: ".", omittingEmptySubsequences: false) {
+            if label.utf8.allSatisfy({ $0 < 0x80 }) {
+                labels.append(String(label))
+                continue
+            }
+            let scalars = Array(label.unicodeScalars)
+            guard scalars.allSatisfy({ $0 == "-" || $0.properties.isAlphabetic || $0.properties.numericType != nil }),
+                scalars.allSatisfy({ $0.properties.canonicalCombiningClass == .notReordered })
+            else { return nil }
+            let digits = self.encode(scalars)
+            guard self.isCanonical(digits[...]), digits.count <= 59 else { return nil }
+            labels.append("xn--" + String(decoding: digits, as: UTF8.self))
+        }
+        return labels.joined(separator: ".")
+    }
+
+    /// RFC 3492 section 6.3, of a label with at least one character beyond ASCII.
+    private static func encode(_ scalars: [Unicode.Scalar]) -> [UInt8] {
+        var output = scalars.filter(\.isASCII).map { UInt8($0.value) }
+        let basicCount = output.count
+        if basicCount > 0 { output.append(UInt8(ascii: "-")) }
+        var codePoint = 128
+        var delta = 0
+        var bias = 72
+        var done = basicCount
+        while done < scalars.count {
+            guard let next = scalars.map({ Int($0.value) }).filter({ $0 >= codePoint }).min() else { break }
+            delta += (next - codePoint) * (done + 1)
+            codePoint = next
+            for scalar in scalars {
+                let value = Int(scalar.value)
+                if value < codePoint { delta += 1 }
+                guard value == codePoint else { continue }
+                var rest = delta
+                var step = 36
+                while true {
+                    let threshold = min(max(step - bias, 1), 26)
+                    if rest < threshold { break }
+                    output.append(self.digit(threshold + (rest - threshold) % (36 - threshold)))
+                    rest = (rest - threshold) / (36 - threshold)
+                    step += 36
+                }
+                output.append(self.digit(rest))
+                bias = self.adapted(delta: delta, count: done + 1, isFirst: done == basicCount)
+                delta = 0
+                done += 1
+            }
+            delta += 1
+            codePoint += 1
+        }
+        return output
+    }
+
+    private static func digit(_ value: Int) -> UInt8 {
+        UInt8(value < 26 ? Int(UInt8(ascii: "a")) + value : Int(UInt8(ascii: "0")) + value - 26)
+    }
+
     private static func value(_ digit: UInt8) -> Int? {
         switch digit {
         case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(digit - UInt8(ascii: "a"))

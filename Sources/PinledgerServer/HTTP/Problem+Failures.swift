@@ -118,9 +118,7 @@ extension Problem {
         case .hostExists(let host): self.init(.hostExists, "The app already has the host \(host).")
         case .hostUnknown(let host): self.init(.hostUnknown, "The app has no host \(host).")
         case .publicSuffix(let host):
-            self.init(
-                .publicSuffix,
-                "\(host.name) is a public suffix (publicsuffix.org): other owners register names below it.")
+            self.init(.publicSuffix, "\(host.name) \(host.sharedNameReason).")
         case .tooManyHosts(let limit): self.init(.limitReached, "An app may have at most \(limit) hosts.")
         case .documentTooLarge(let bytes, let limit):
             self.init(

@@ -277,7 +277,7 @@ enum ProblemType: String, CaseIterable, Sendable {
             (.notFound, "Host not found", "List the hosts with `pinledger host list APP`, or add the host.")
         case .publicSuffix:
             (
-                .unprocessableContent, "The name is a public suffix",
+                .unprocessableContent, "The name is nobody's own",
                 "Name a host below it that you own: a pin for a public suffix would apply to other owners' hosts."
             )
         case .limitReached:

@@ -6,7 +6,7 @@ enum CommandRails {
     static func name(of pattern: HostPattern, in context: DecisionContext) -> Finding? {
         guard context.isPublicSuffix(pattern.name) else { return nil }
         return Finding(
-            .wildcard, host: pattern, "Others register names below \(pattern.name).",
+            .wildcard, host: pattern, "\(pattern.name) \(pattern.sharedNameReason).",
             remedy: "Pin a name that is yours.", refusal: .publicSuffix(pattern))
     }
 
@@ -35,5 +35,16 @@ enum CommandRails {
             remedy:
                 "Make another key pair, keep it apart from the served one, and give its certificate or signing request."
         )
+    }
+}
+
+extension HostPattern {
+    /// Why a name that counts as a public suffix is nobody's own, as the end of a sentence that begins with the name.
+    package var sharedNameReason: String {
+        switch self.name {
+        case "localhost": "is each machine's own name, for which no public authority issues a certificate"
+        case let name where !name.contains("."): "has one label: it is a public suffix, or a name within one network"
+        default: "is a public suffix (publicsuffix.org): other owners register names below it"
+        }
     }
 }

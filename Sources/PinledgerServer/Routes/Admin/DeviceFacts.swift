@@ -29,16 +29,28 @@ extension JSONField {
         return text
     }
 
-    /// The names of hosts that a device connects to.
+    /// The names of hosts that a device connects to, in the form of patterns. Clients take names that no pattern can have:
+    /// with capital letters, underscores, a dot at the end.
     func hostNames(atMost limit: Int) throws(JSONDefect) -> [String] {
         var names: [String] = []
         for element in try self.elements(atMost: limit) {
-            let pattern = try element.parse(HostPattern.init)
-            guard !pattern.isWildcard else { throw element.defect("must be a host's name, not a wildcard") }
-            guard !names.contains(pattern.text) else { throw element.defect("names the same host twice") }
-            names.append(pattern.text)
+            guard let name = HostPattern.canonical(try element.string()), name.utf8.allSatisfy(Self.isInName) else {
+                _ = try element.parse(HostPattern.init)
+                throw element.defect("must be a host's name, not a wildcard")
+            }
+            guard !names.contains(name) else { throw element.defect("names the same host twice") }
+            names.append(name)
         }
         return names
+    }
+
+    private static func isInName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
+            UInt8(ascii: "_"), UInt8(ascii: "."):
+            true
+        default: false
+        }
     }
 }
 

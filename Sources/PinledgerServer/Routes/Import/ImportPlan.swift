@@ -54,7 +54,7 @@ extension ImportPlan {
         }
         guard !isPublicSuffix(pattern.name) else {
             self.say(
-                .fatal, host.place, "names \(pattern.name), a public suffix below which other owners register names",
+                .fatal, host.place, "names \(pattern.name), which \(pattern.sharedNameReason)",
                 ProblemType.publicSuffix.entry.advice)
             return
         }

@@ -11,7 +11,7 @@ extension RemoteConfigImport {
         func isNew(_ host: HostPattern) -> String? {
             if !seen.insert(host).inserted { return "names \(host) a second time" }
             if isPublicSuffix(host.name) {
-                return "names \(host.name), a public suffix below which other owners register names"
+                return "names \(host.name), which \(host.sharedNameReason)"
             }
             return nil
         }

@@ -15,8 +15,8 @@ _LAST_SECOND = 253_402_300_799
 _HOST = re.compile(
     r"(?:\*\.)?[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*"
 )
-# Labels with hyphens in their third and fourth places that are no A-labels, and last labels that make an IP address.
-_NO_HOST = re.compile(r"(?:^|\.)(?:[^x.][^.]|x[^n.])--|(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\Z")
+# Last labels that make an IP address.
+_NO_HOST = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\Z")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 

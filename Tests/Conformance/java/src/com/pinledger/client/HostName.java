@@ -73,8 +73,7 @@ final class HostName {
                 return false;
             }
         }
-        // Two hyphens in the third and fourth place are kept for encodings, of which A-labels are the only one.
-        return length < 4 || !name.startsWith("--", start + 2) || name.startsWith("xn", start);
+        return true;
     }
 
     /** Whether the last label is a number, so that the name would be read as an IP address. */
