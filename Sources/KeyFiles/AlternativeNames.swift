@@ -5,9 +5,6 @@ internal import PinWire
 /// The subject alternative names (RFC 5280 section 4.2.1.6) that identify hosts: DNS names and IP addresses; and the
 /// first e-mail address.
 struct AlternativeNames {
-    /// The most names of each kind that are kept. No public authority issues a certificate with as many.
-    static let limit = 1000
-
     private(set) var dnsNames: [String] = []
     private(set) var ipAddresses: [String] = []
     private(set) var emailAddress: String?
@@ -25,10 +22,10 @@ struct AlternativeNames {
         var type: CInt = 0
         guard let value = unsafe GENERAL_NAME_get0_value(name, &type) else { return }
         switch type {
-        case GEN_DNS where self.dnsNames.count < Self.limit:
+        case GEN_DNS where self.dnsNames.count < CertificateFacts.nameLimit:
             let text = unsafe PrintableText.text(OpenSSL.bytes(of: value.assumingMemoryBound(to: ASN1_STRING.self)))
             self.dnsNames.append(text.lowercased())
-        case GEN_IPADD where self.ipAddresses.count < Self.limit:
+        case GEN_IPADD where self.ipAddresses.count < CertificateFacts.nameLimit:
             let bytes = unsafe OpenSSL.bytes(of: value.assumingMemoryBound(to: ASN1_STRING.self))
             if let text = Self.address(bytes) { self.ipAddresses.append(text) }
         case GEN_EMAIL where self.emailAddress == nil:

@@ -69,7 +69,8 @@ package struct Services: Sendable {
     package init(
         ledger: Ledger, writer: Writer?, pool: PostgresPool, bundles: BundleDirectory? = nil, publisher: Publisher,
         keys: SigningKeys,
-        logKeys: SigningKeys, clientKeys: ClientKeys, adoption: AdoptionRecorder, telemetry: TelemetryServices,
+        logKeys: SigningKeys, clientKeys: ClientKeys, material: MaterialStore? = nil, adoption: AdoptionRecorder,
+        telemetry: TelemetryServices,
         webhooks: WebhookServices? = nil,
         firebase: PushStatus = PushStatus(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
         documentMaxAge: Int,
@@ -88,7 +89,7 @@ package struct Services: Sendable {
         self.logKeys = logKeys
         self.checkpoints = CheckpointSource(ledger: ledger, keys: logKeys, pool: pool)
         self.clientKeys = clientKeys
-        self.material = MaterialStore(pool: pool)
+        self.material = material ?? MaterialStore(pool: pool)
         self.adoption = adoption
         self.telemetry = telemetry
         self.webhooks = webhooks ?? WebhookServices(pool: pool)

@@ -61,6 +61,15 @@ let certificateCases: [RailCase] = [
         when: enforcing(AppCommand.NewPin(pin: pinOf(certificate(1).sha256), role: .primary), requested(2)),
         facts: ExternalFacts(serving(1, certificates: [certificate(1)]))),
     RailCase(
+        .wrongHash, .block, "for the hash of a certificate's PEM text",
+        when: .addPin(api, .baseline, .init(pin: pinOf(sha256(PEM.text([7], .certificate).utf8)), role: .backup)),
+        facts: ExternalFacts(material: { $0 == certificate(1).sha256 ? [7] : nil })),
+    RailCase(
+        .wrongHash, .block, "for the hash of a public key's PEM text without its last line feed",
+        when: .addPin(
+            api, .baseline, .init(pin: pinOf(sha256(PEM.text([7], .publicKey).utf8.dropLast())), role: .backup)),
+        facts: ExternalFacts(material: { $0 == pin(1).bytes ? [7] : nil })),
+    RailCase(
         .wrongHash, quiet: "for the hash of the SubjectPublicKeyInfo", when: .addPin(api, .baseline, requested(8))),
 
     // G20
@@ -93,15 +102,6 @@ let certificateCases: [RailCase] = [
         .weakKey, .block, "for a weak key that a probe saw", given: fresh, when: enforcing(new(1), requested(2)),
         facts: ExternalFacts(serving(1, certificates: [certificate(1, weaknesses: weak)]))),
     RailCase(
-        .weakKey, .warn, "for a key that is pinned already",
-        given: [enforcing(new(1), requested(2))], when: .describeKeys([.publicKey(key(1, weaknesses: weak))])),
-    RailCase(
-        .weakKey, .unknown, "for a key of which only the hash is known", given: fresh,
-        when: enforcing(new(1), requested(2))),
-    RailCase(.weakKey, quiet: "for a strong key", given: fresh, when: soundWith(certificate(1))),
-
-    // G22
-    RailCase(
         .weakKey, .block, "for a key on a curve that clients refuse", given: fresh,
         when: soundWith(certificate(1, curve: "secp256k1"))),
     RailCase(
@@ -117,6 +117,15 @@ let certificateCases: [RailCase] = [
         .weakKey, .warn, "for a key that is pinned already and that clients refuse",
         given: [enforcing(new(1), requested(2))], when: .describeKeys([.publicKey(key(1, curve: "brainpoolP256r1"))])),
     RailCase(
+        .weakKey, .warn, "for a key that is pinned already",
+        given: [enforcing(new(1), requested(2))], when: .describeKeys([.publicKey(key(1, weaknesses: weak))])),
+    RailCase(
+        .weakKey, .unknown, "for a key of which only the hash is known", given: fresh,
+        when: enforcing(new(1), requested(2))),
+    RailCase(.weakKey, quiet: "for a strong key", given: fresh, when: soundWith(certificate(1))),
+
+    // G22
+    RailCase(
         .certificateUnfit, .override, "for an expired certificate of the served key", given: fresh,
         when: soundWith(certificate(1, days: 0))),
     RailCase(
@@ -131,6 +140,9 @@ let certificateCases: [RailCase] = [
     RailCase(
         .certificateUnfit, .override, "for one without a name", given: fresh,
         when: soundWith(certificate(1, names: []))),
+    RailCase(
+        .certificateUnfit, .unknown, "for one of more names than are kept", given: fresh,
+        when: soundWith(certificate(1, names: (1...1000).map { "a\($0).example.com" }))),
     RailCase(
         .certificateUnfit, .warn, "for a self-signed one", given: fresh,
         when: soundWith(certificate(1, issuer: "CN=api.example.com", isSelfSigned: true))),

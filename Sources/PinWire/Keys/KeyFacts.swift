@@ -56,6 +56,9 @@ public struct CertificateFacts: Hashable, Sendable {
     /// Subject and issuer are the same name, and it is signed with its own key.
     public var isSelfSigned: Bool
 
+    /// The most names of each kind that are kept. No public authority issues a certificate with as many.
+    package static let nameLimit = 1000
+
     /// Whether it belongs to an authority rather than to a server: one that may sign and names no host. `openssl req
     /// -x509` makes servers' certificates that say they may sign.
     public var isAuthority: Bool { self.isCA && self.dnsNames.isEmpty }

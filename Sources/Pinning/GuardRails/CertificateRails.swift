@@ -7,7 +7,12 @@ enum CertificateRails {
             guard case .pinStaged(let pattern, let slot, let pin, let role, _) = event else { return nil }
             return Staged(pattern: pattern, slot: slot, pin: pin, role: role)
         }
-        let shown = staged.isEmpty ? OtherHashes() : OtherHashes(of: change.after.keys.values)
+        // Texts are hashed only for a pin without its key, because that takes longer than all the rest.
+        let isBare = staged.contains { change.knowledge(of: $0.pin, at: $0.pattern) == nil }
+        let shown =
+            staged.isEmpty
+            ? OtherHashes()
+            : OtherHashes(of: change.after.keys.values) { isBare ? change.facts.material($0) : nil }
         return staged.flatMap { new -> [Finding] in
             let knowledge = change.knowledge(of: new.pin, at: new.pattern)
             return Self.wrongHash(new, shown, change) + Self.weakness(knowledge, new)
@@ -29,11 +34,27 @@ enum CertificateRails {
 
         init() {}
 
-        init(of keys: some Sequence<KeyKnowledge>) {
+        /// - Parameter material: The DER of keys and certificates, by their SHA-256.
+        init(of keys: some Sequence<KeyKnowledge>, _ material: (_ digest: [UInt8]) -> [UInt8]?) {
             for known in keys {
                 self.add(known.key)
-                for certificate in known.certificates { self.add(certificate) }
+                if let der = material(known.key.pin.bytes) {
+                    self.add(PEM.text(der, .publicKey), "the PEM text of a public key", known.key.pin)
+                }
+                for certificate in known.certificates {
+                    self.add(certificate)
+                    guard let der = material(certificate.sha256) else { continue }
+                    self.add(
+                        PEM.text(der, .certificate), "the PEM text of the certificate \(certificate.subject)",
+                        known.key.pin)
+                }
             }
+        }
+
+        /// A text as a file has it, and as a variable of a shell does: without the last line feed.
+        private mutating func add(_ text: String, _ what: String, _ pin: Pin) {
+            self.hashes[sha256(text.utf8)] = (what, pin)
+            self.hashes[sha256(text.utf8.dropLast())] = (what, pin)
         }
 
         mutating func add(_ certificate: CertificateFacts) {
@@ -123,7 +144,13 @@ enum CertificateRails {
                 severity, "The certificate of the key is not valid before \(certificate.notBefore).",
                 "Publish the key as a backup until then.")
         }
-        if !certificate.covers(pattern).isCovered {
+        if !certificate.covers(pattern).isCovered, certificate.dnsNames.count >= CertificateFacts.nameLimit {
+            findings.append(
+                .unknown(
+                    .certificateUnfit, host: pattern, pin: new.pin,
+                    "The certificate has \(CertificateFacts.nameLimit) names or more, and \(pattern) is not among those that are kept.",
+                    remedy: "Compare the names yourself: `openssl x509 -noout -ext subjectAltName -in FILE`."))
+        } else if !certificate.covers(pattern).isCovered {
             let names = certificate.dnsNames.prefix(5).joined(separator: ", ")
             add(
                 severity,

@@ -16,6 +16,8 @@ package struct ExternalFacts: Sendable {
     package var telemetry: @Sendable (AppID) -> TelemetryFacts?
     /// When a certificate's authority suggests to renew it, by the certificate's SHA-256; nil where that is not known.
     package var renewal: @Sendable ([UInt8]) -> RenewalWindow?
+    /// The DER of a key or a certificate, by its SHA-256, as far as it is at hand; nil where it is not.
+    package var material: @Sendable (_ digest: [UInt8]) -> [UInt8]?
     /// How long a signed document is fresh, in seconds.
     package var documentLifetime: Int64
     /// How long caches keep a document, in seconds.
@@ -33,12 +35,14 @@ package struct ExternalFacts: Sendable {
         claims: @escaping @Sendable (AppID) -> AdoptionClaims? = { _ in nil },
         surge: @escaping @Sendable (AppID) -> AdoptionSurge? = { _ in nil },
         telemetry: @escaping @Sendable (AppID) -> TelemetryFacts? = { _ in nil },
-        renewal: @escaping @Sendable ([UInt8]) -> RenewalWindow? = { _ in nil }
+        renewal: @escaping @Sendable ([UInt8]) -> RenewalWindow? = { _ in nil },
+        material: @escaping @Sendable (_ digest: [UInt8]) -> [UInt8]? = { _ in nil }
     ) {
         self.documentLifetime = documentLifetime
         self.documentMaxAge = documentMaxAge
         self.ownHosts = ownHosts
         self.horizons = horizons
+        self.material = material
         self.endpoint = endpoint
         self.adoption = adoption
         self.claims = claims

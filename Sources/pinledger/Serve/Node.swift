@@ -310,9 +310,11 @@ struct Node {
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
             logger: self.logger, metrics: metrics, clock: now
         )
+        let material = MaterialStore(pool: pool)
         // Last, because it has threads to end: nothing after it fails.
         let factSources = try await NodeFactSources(
-            self.configuration, pool: pool, ledger: ledger, documents: table, logger: self.logger, metrics: metrics,
+            self.configuration, pool: pool, material: material, ledger: ledger, documents: table, logger: self.logger,
+            metrics: metrics,
             outgoing: self.makeOutgoingClient, clock: now)
         let writer =
             self.configuration.isReadOnly
@@ -332,7 +334,7 @@ struct Node {
             clientKeys: ClientKeys(
                 pool: pool,
                 keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
-            adoption: factSources.adoption,
+            material: material, adoption: factSources.adoption,
             telemetry: TelemetryServices(
                 recorder: factSources.telemetry,
                 secrets: TelemetrySecrets(

@@ -27,7 +27,8 @@ struct NodeFactSources: Sendable {
     ///
     /// - Parameter outgoing: Makes what asks authorities, which is closed with this. Called where there are any, and nothing fails after it.
     init(
-        _ configuration: NodeConfiguration, pool: PostgresPool, ledger: Ledger, documents: DocumentTable,
+        _ configuration: NodeConfiguration, pool: PostgresPool, material: MaterialStore, ledger: Ledger,
+        documents: DocumentTable,
         logger: Logger, metrics: MetricRegistry, outgoing: () -> OutgoingClient,
         clock: @escaping @Sendable () -> Timestamp
     ) async throws {
@@ -55,7 +56,8 @@ struct NodeFactSources: Sendable {
             endpoint: { observations.facts(of: $0) },
             adoption: { app, version in adoption.facts(of: app)?.signed.share(holdingAtLeast: version) },
             claims: { adoption.facts(of: $0)?.claims }, surge: { adoption.surge(of: $0) },
-            telemetry: { telemetry.facts(of: $0) }, renewal: { windows.window(of: $0) }
+            telemetry: { telemetry.facts(of: $0) }, renewal: { windows.window(of: $0) },
+            material: { material.remembered(of: [$0])[$0] }
         )
         let probing = configuration.probing
         // Names only: an address says nothing about a host.

@@ -139,6 +139,7 @@ struct CommandExecutor: Sendable {
         _ command: Command, of change: Change<Content>, in exchange: Exchange, expecting version: Int64? = nil,
         part: String? = nil
     ) async throws -> Result {
+        await self.recall(for: command)
         if let proposal = try Proposal(exchange) {
             return try await self.propose(command, of: change, proposal, in: exchange, expecting: version)
         }
@@ -182,6 +183,25 @@ struct CommandExecutor: Sendable {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
         _ = try writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
     }
+
+    /// Fetches an app's keys and certificates into memory for a pin that is given without its key: guard rail G16 compares
+    /// it with hashes of their texts. The change does not fail for it.
+    @inline(never)
+    private func recall(for command: Command) async {
+        guard case .app(let id, let commands) = command,
+            commands.contains(where: { $0.newPins.contains { $0.evidence == nil } }),
+            let app = self.services.ledger.view.state.apps[id]
+        else { return }
+        var digests: Set<[UInt8]> = []
+        for known in app.keys.values.prefix(Self.recalled) {
+            digests.insert(known.key.pin.bytes)
+            digests.formUnion(known.certificates.map(\.sha256))
+        }
+        _ = await self.services.material.der(of: digests, within: MaterialStore.patience)
+    }
+
+    /// The most keys of an app that are fetched so.
+    private static let recalled = 1000
 
     /// How long a change waits until its uploads are stored.
     private static let storing = Duration.seconds(1)
@@ -317,6 +337,18 @@ extension LedgerState {
         case .webhooks: self.webhooks.json
         case .log: self.log.json
         case .changes, .audit: .null
+        }
+    }
+}
+
+extension AppCommand {
+    /// The pins that the command adds.
+    fileprivate var newPins: [NewPin] {
+        switch self {
+        case .addHost(_, _, _, let pins), .startCandidate(_, _, _, let pins): pins
+        case .addPin(_, _, let pin): [pin]
+        case .startRotation(let rotation): [rotation.next]
+        default: []
         }
     }
 }

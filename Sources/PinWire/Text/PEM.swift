@@ -1,5 +1,3 @@
-package import PinWire
-
 /// The textual encoding of keys and certificates (RFC 7468).
 package enum PEM {
     /// One block: its lines of at most 64 characters, each with a line feed.
@@ -12,7 +10,7 @@ package enum PEM {
     }
 
     /// The lines of one block.
-    static func lines(_ der: [UInt8], _ kind: Material.Kind) -> [String] {
+    package static func lines(_ der: [UInt8], _ kind: Material.Kind) -> [String] {
         let label =
             switch kind {
             case .publicKey: "PUBLIC KEY"
