@@ -112,7 +112,7 @@ import Testing
             .post, pins,
             [
                 ("{}", "/pin"), (#"{"pin": "sha256/AAAA", "role": "backup"}"#, "/pin"),
-                (#"{"pin": "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSIE", "role": "backup"}"#, "/pin"),
+                (#"{"pin": "LXEWQrcmsEQBYnyp+6wy9chTD7GQPMTbAiWHF5IaSI", "role": "backup"}"#, "/pin"),
                 (#"{"pin": "$1", "role": "spare"}"#, "/role"),
                 (#"{"pin": "$1", "role": "backup", "state": "retired"}"#, "/state"),
                 (#"{"pin": "$1", "role": "backup", "note": "\#(long("x", 501))"}"#, "/note"),

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import KeyFiles
 import PinWire
+import Pinning
 import Testing
 
 @testable import PinledgerServer
