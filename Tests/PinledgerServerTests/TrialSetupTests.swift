@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PinWire
+import Pinning
 import Testing
 
 @testable import PinledgerServer
