@@ -11,7 +11,7 @@ import pytest
 import yaml
 from nodes import start_node
 from people import Person
-from pinledger import BINARY, Server, from_now
+from pinledger import API, BINARY, Server, from_now
 
 SHOP, HOST = "com.example.shop", "api.example.com"
 
@@ -91,6 +91,32 @@ def test_the_token_of_a_context_goes_to_no_other_server_and_no_others_to_it(node
     # And the variable's token, which is for another server, is not sent to the context's.
     desk("context", "add", "bare", "--server", address(node))
     assert "token" in desk("app", "list", "--context", "bare", PINLEDGER_TOKEN=node.api.token, status=4).stderr
+
+
+def test_a_directory_that_names_a_server_gets_no_token_from_elsewhere(desk):
+    def directory(name: str, **members: str) -> Desk:
+        file = desk.home / name / ".pinledger" / "context.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(json.dumps(members))
+        file.chmod(0o600)
+        return Desk(desk.home / name)
+
+    # No variable names the directory, and this address of the machine counts as another one's.
+    given = {"PINLEDGER_DATA": "", "PINLEDGER_ALLOW_HTTP": "1"}
+    with answering(lambda method, path: (200, {}, b'{"apps":[]}')) as (url, got):
+        other = url.replace("127.0.0.1", "0.0.0.0")
+        bare, own, here = directory("bare", server=other), directory("own", server=other, token="pk_own"), directory("here", server=url)
+        assert "no server is given" in bare("app", "list", status=2, PINLEDGER_TOKEN="pk_secret", **given).stderr
+        assert "nothing was sent" in own("app", "list", status=4, PINLEDGER_TOKEN="pk_secret", **given).stderr
+        assert "nothing was sent" in own("app", "list", "--token-file", own.token(API(0, "pk_secret"), "token"), status=4, **given).stderr
+        assert not got
+        said = [own("app", "list", **given), here("app", "list", PINLEDGER_TOKEN="pk_secret", **given)]
+        assert [token for *_, token in got] == ["Bearer pk_own", "Bearer pk_secret"]
+        for user, done, address in zip((own, here), said, (other, url), strict=True):
+            assert f"{user.home}/.pinledger names the server {address}" in done.stderr
+        # Named by a variable, the directory is the caller's choice. Named by a flag, the server is.
+        assert "names the server" not in here("app", "list", PINLEDGER_DATA=str(here.home / ".pinledger")).stderr
+        assert "names the server" not in own("app", "list", "--server", url, **given).stderr
 
 
 @pytest.mark.parametrize(
@@ -179,7 +205,8 @@ def answering(answer):
 
     class Handler(BaseHTTPRequestHandler):
         def handle_request(self):
-            got.append((self.command, self.path, self.rfile.read(int(self.headers.get("Content-Length", 0)))))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            got.append((self.command, self.path, body, self.headers["Authorization"]))
             status, headers, body = answer(self.command, self.path)
             self.send_response(status)
             for name, value in {"Content-Length": str(len(body)), **headers}.items():
@@ -286,7 +313,7 @@ def test_a_request_is_sent_as_it_was_given_or_not_at_all(desk):
     with answering(lambda method, path: (200, {}, b"{}")) as (url, got):
         body = '{"a": 1.5, "b": 12345678901234567890, "c": 1.0}'
         desk("api", "POST", "/x", "--body", "-", "--server", url, input=body)
-        assert got[-1] == ("POST", "/x", body.encode())
+        assert got[-1][:3] == ("POST", "/x", body.encode())
         desk("api", "POST", "/x", "--body", "-", "--server", url, input="a: 1\nb: [x]\n")
         assert json.loads(got[-1][2]) == {"a": 1, "b": ["x"]}
         count = len(got)

@@ -16,7 +16,7 @@ enum LiveNames {
     ///   - path: The path of the list; nil where the words do not tell which one.
     static func names(_ words: [String], at path: String?, _ list: String, _ member: String) async -> [String] {
         guard let path, let options = try? ServerOptions.parse(Self.serverFlags(of: words)),
-            let context = try? options.serverContext()
+            let context = try? options.serverContext(isQuiet: true)
         else { return [] }
         return await withTaskGroup(of: [String]?.self) { group in
             group.addTask {

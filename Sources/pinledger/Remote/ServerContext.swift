@@ -30,12 +30,18 @@ struct ServerContext: Sendable {
         return base
     }
 
+    /// Whether the server is on this machine.
+    var isLoopback: Bool {
+        let host = URLComponents(string: self.server)?.host ?? ""
+        return LoopbackHost.contains(host.trimmingCharacters(in: ["[", "]"]))
+    }
+
     /// Whether everyone on the way to the server could read the token.
     var isExposed: Bool {
         guard !self.allowsHTTP, let address = URLComponents(string: self.server),
             address.scheme?.lowercased() == "http"
         else { return false }
-        return !LoopbackHost.contains((address.host ?? "").trimmingCharacters(in: ["[", "]"]))
+        return !self.isLoopback
     }
 
     /// Reads a context file, which `pinledger dev` writes into its directory; nil where there is none.
@@ -110,8 +116,10 @@ struct ServerOptions: ParsableArguments {
     var allowHTTP = false
 
     /// Server and token, by the order of precedence: flag, environment, directory, context in use, session.
-    func serverContext() throws -> ServerContext {
-        let found = try ServerContext(path: "\(DataDirectory.ofEnvironment)/context.json")
+    ///
+    /// - Parameter isQuiet: Whether nothing is said of a directory that names the server: a shell asks, and no one.
+    func serverContext(isQuiet: Bool = false) throws -> ServerContext {
+        let found = try DirectoryServer(directory: DataDirectory.ofEnvironment)
         let named = try self.namedContext(unless: found != nil)
         var token = try self.tokenFile.map(Self.text(in:)) ?? Environment["PINLEDGER_TOKEN"]
         if let named {
@@ -119,8 +127,12 @@ struct ServerOptions: ParsableArguments {
             token = try self.tokenFile.map(Self.text(in:)) ?? named.tokenFile.map(Self.text(in:))
         }
         let server = self.server ?? named?.server ?? Environment["PINLEDGER_SERVER"]
-        let sessions = token == nil || (server ?? found?.server) == nil ? try SessionFile() : nil
-        guard let url = server ?? found?.server ?? sessions?.sessions.first?.server else {
+        let sessions = token == nil || (server ?? found?.context.server) == nil ? try SessionFile() : nil
+        if server == nil, let found {
+            try found.check(token)
+            if !isQuiet { found.announce() }
+        }
+        guard let url = server ?? found?.context.server ?? sessions?.sessions.first?.server else {
             throw CommandFailure(
                 "no server is given",
                 advice: "Give --server or set PINLEDGER_SERVER; `pinledger dev` starts one on this machine.",
@@ -135,7 +147,8 @@ struct ServerOptions: ParsableArguments {
             keyFile: self.clientKey ?? named?.clientKey)
         // A token is only sent to the server for which it was made.
         if token == nil {
-            context.token = sessions?.token(of: context.base) ?? (url == found?.server ? found?.token : nil)
+            let own = url == found?.context.server ? found?.context.token : nil
+            context.token = sessions?.token(of: context.base) ?? own
         }
         return context
     }
