@@ -2,11 +2,15 @@ import Foundation
 import PinWire
 
 /// The program's output for people and scripts: data goes to standard output, everything else to standard error.
+///
+/// Texts of servers and files may hold what a terminal obeys. For people it is shown as `?`, in JSON and YAML it is escaped, and the
+/// bytes of files reach programs alone.
 enum Console {
-    /// Writes a line of data. A reader that is gone (`pinledger history | head`) ends the program as SIGPIPE would.
-    static func print(_ text: String) {
-        do { try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8)) } catch { exit(128 + SIGPIPE) }
-    }
+    /// Whether standard output leads to people, by way of a pager too. It is asked for before a pager takes its place.
+    static let isTerminal = isatty(STDOUT_FILENO) == 1
+
+    /// Writes lines of text. A reader that is gone (`pinledger history | head`) ends the program as SIGPIPE would.
+    static func print(_ text: String) { Self.put(text.withoutControls(but: ["\n", "\t"]) + "\n") }
 
     /// Writes a value in a form for programs: in JSON on one line, or in YAML; or the part of it that is asked for. A value that is not
     /// there ends the program.
@@ -19,7 +23,7 @@ enum Console {
             exit(ExitStatus.notFound.rawValue)
         }
         for value in values {
-            // As a table: a text as it is, without what could move the cursor.
+            // As a table: a text as it is.
             if output.kind != .json, output.kind != .yaml, case .string(let text) = value {
                 Self.line(text)
             } else {
@@ -29,34 +33,37 @@ enum Console {
     }
 
     private static func print(_ json: JSON, _ kind: OutputForm.Kind) {
-        guard kind == .yaml, let text = try? YAMLText.text(of: json) else { return Self.print(json.canonicalText) }
-        Self.write(Array(text.utf8))
+        guard kind == .yaml, let text = try? YAMLText.text(of: json) else {
+            return Self.put(json.canonicalText.withEscapedControls + "\n")
+        }
+        Self.put(text)
     }
 
-    /// Writes a line of data with texts from files and servers in it: control characters are shown as `?`.
-    static func line(_ text: String) { Self.print(text.withoutControls()) }
+    /// Writes one line of text; a line feed in it is shown as `?` too.
+    static func line(_ text: String) { Self.put(text.withoutControls() + "\n") }
 
-    /// Writes data unchanged, and ends the same way where its reader is gone.
+    /// Writes the bytes of a file or of an answer: unchanged for programs, and for people as other text.
     static func write(_ bytes: [UInt8]) {
+        guard Self.isTerminal else { return Self.put(bytes) }
+        let text = String(decoding: bytes, as: UTF8.self).replacing("\r\n", with: "\n")
+        Self.put(text.withoutControls(but: ["\n", "\t"]))
+    }
+
+    /// Moves the cursor of a terminal home, and empties all below it; what was scrolled away stays.
+    static func clear() {
+        if Self.isTerminal { Self.put("\u{1B}[H\u{1B}[2J") }
+    }
+
+    private static func put(_ text: String) { Self.put(Array(text.utf8)) }
+
+    private static func put(_ bytes: [UInt8]) {
         do { try FileHandle.standardOutput.write(contentsOf: Data(bytes)) } catch { exit(128 + SIGPIPE) }
     }
 
-    /// Writes a line for people; a reader that is gone loses nothing. Control characters but line feeds are shown as `?`, so
-    /// that a text from a server cannot move the cursor.
+    /// Writes lines for people; a reader that is gone loses nothing.
     static func error(_ text: String) {
-        let text = text.withoutControls(but: "\n")
+        let text = text.withoutControls(but: ["\n"])
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
-    }
-}
-
-extension String {
-    /// The text with `?` for each control character, and for each that changes the direction of the text around it.
-    fileprivate func withoutControls(but kept: Unicode.Scalar? = nil) -> String {
-        String(
-            self.unicodeScalars.map { scalar in
-                let isControl = scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
-                return isControl && scalar != kept ? "?" : Character(scalar)
-            })
     }
 }
 

@@ -25,7 +25,9 @@ struct EventExportTests {
         for form in [EventExport.ndjson, .cloudevents, .ocsf] { #expect(form.header == nil) }
     }
 
-    @Test(arguments: ["=1", "+1", "-1", "@A", "\t=1", "\r=1", "\n=1"])
+    @Test(arguments: [
+        "=1", "+1", "-1", "@A", "\u{FF1D}1", "\u{FF0B}1", "\u{FF0D}1", "\u{FF20}A", "\t=1", "\r=1", "\n=1",
+    ])
     func `a cell that a spreadsheet would compute begins with an apostrophe`(reason: String) throws {
         let line = try self.line(.csv) { $0["reason"] = .string(reason) }
         #expect(line.contains(",\"'\(reason)\","))

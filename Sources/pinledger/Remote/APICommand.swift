@@ -72,7 +72,7 @@ struct APICommand: AsyncParsableCommand {
             }
             Console.write(answer.body)
             // JSON ends without a line feed, which a terminal misses.
-            if !answer.body.isEmpty, answer.body.last != UInt8(ascii: "\n"), isatty(STDOUT_FILENO) == 1 {
+            if !answer.body.isEmpty, answer.body.last != UInt8(ascii: "\n"), Console.isTerminal {
                 Console.print("")
             }
         }

@@ -80,7 +80,7 @@ struct AuditVerifyProofCommand: AsyncParsableCommand {
         Console.error(
             "The event is in the log \(checkpoint.origin) of \(checkpoint.size) entries, cosigned by \(verified.cosignatures.count) of the known witnesses."
         )
-        Console.print(String(decoding: entry, as: UTF8.self))
+        Console.write(entry + [UInt8(ascii: "\n")])
     }
 
     /// Checks that an event is the publication of the document in a file.

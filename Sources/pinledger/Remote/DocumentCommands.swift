@@ -75,7 +75,7 @@ struct DocumentCommands: AsyncParsableCommand {
             guard self.remote.output.isTable || self.remote.output == .json else {
                 return Console.print(try JSON(parsing: payload), self.remote.output)
             }
-            Console.print(String(decoding: payload, as: UTF8.self))
+            Console.write(payload + [UInt8(ascii: "\n")])
         }
     }
 
@@ -146,7 +146,7 @@ struct DocumentCommands: AsyncParsableCommand {
             }
             if !self.noState { try await self.remember(issued, keyID, trusting: Set(keys.map(\.keyID))) }
             let payload = issued.document.payload(issuedAt: issued.issuedAt, expiresAt: issued.expiresAt)
-            guard self.remote.output != .json else { return Console.print(String(decoding: payload, as: UTF8.self)) }
+            guard self.remote.output != .json else { return Console.write(payload + [UInt8(ascii: "\n")]) }
             guard self.remote.output.isTable else {
                 return Console.print(try JSON(parsing: payload), self.remote.output)
             }

@@ -30,11 +30,9 @@ struct WatchOption: ParsableArguments {
     /// Runs `body`, and again every so many seconds where that is asked for.
     func repeating(_ body: () async throws -> Void) async throws {
         guard let watch else { return try await body() }
-        let isTerminal = isatty(STDOUT_FILENO) == 1
         var isFirst = true
         while true {
-            // The cursor home, and all below it empty; what was scrolled away stays.
-            if isTerminal { Console.write(Array("\u{1B}[H\u{1B}[2J".utf8)) }
+            Console.clear()
             do { try await body() } catch let code as ExitCode {
                 throw code
             } catch {

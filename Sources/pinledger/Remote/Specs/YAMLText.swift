@@ -6,9 +6,12 @@ enum YAMLText {
     /// The members that come first, in this order; the others follow in alphabetical order.
     private static let leading = ["app", "display_name", "host", "source", "mode", "client", "pin", "role", "state"]
 
-    /// A value in YAML's block form. Texts that another reader could take for a number, a truth value or nothing are quoted.
+    /// A value in YAML's block form. Texts that another reader could take for a number, a truth value or nothing are quoted. Where a
+    /// terminal would obey a text of the value, everything beyond ASCII is escaped.
     static func text(of json: JSON) throws -> String {
-        try Yams.serialize(node: Self.node(of: json), width: -1, allowUnicode: true)
+        let node = try Self.node(of: json)
+        let text = try Yams.serialize(node: node, width: -1, allowUnicode: true)
+        return text.holdsControls ? try Yams.serialize(node: node, width: -1, allowUnicode: false) : text
     }
 
     private static func node(of json: JSON) throws -> Yams.Node {

@@ -1,0 +1,99 @@
+"""Texts of a hostile server: whatever its answers hold, no command's terminal obeys it."""
+
+import concurrent.futures
+import json
+import os
+import pty
+import shlex
+import subprocess
+import threading
+import unicodedata
+
+import pytest
+from hostile_server import hostile_server
+from pinledger import BINARY
+
+#: Commands that go on until they are ended.
+ENDLESS = {("hook", "cert-manager")}
+DIRECTIONS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+
+
+def leaves(command: dict):
+    below = [one for one in command.get("subcommands", []) if one["commandName"] != "help"]
+    if not below:
+        yield command
+    for one in below:
+        yield from leaves(one)
+
+
+def examples() -> list[tuple[list[str], set[str]]]:
+    """The words of every example of a command that asks a server, each once, with the command's flags."""
+    help_ = json.loads(subprocess.run([BINARY, "--experimental-dump-help"], capture_output=True, check=True, timeout=300).stdout)
+    found: dict[tuple, set[str]] = {}
+    for leaf in leaves(help_["command"]):
+        flags = {f"--{(argument.get('preferredName') or {}).get('name')}" for argument in leaf.get("arguments", [])}
+        path = [*(leaf.get("superCommands") or [])[1:], leaf["commandName"]]
+        if "--server" not in flags or tuple(path) in ENDLESS:
+            continue
+        lines = leaf.get("discussion", "").replace("\\\n", "").split("\n")
+        for words in (shlex.split(line)[1:] for line in lines if line.startswith("pinledger ")):
+            if words[: len(path)] == path and "--watch" not in words and "--server" not in words:
+                found[tuple(words)] = flags
+    return [(list(words), flags) for words, flags in found.items()]
+
+
+def obeyed(text: str) -> set[str]:
+    """The characters of a text that a terminal obeys."""
+    return {c for c in text if (unicodedata.category(c) == "Cc" and c not in "\n\t") or unicodedata.bidirectional(c) in DIRECTIONS}
+
+
+class Run:
+    """A command whose standard output is a terminal."""
+
+    def __init__(self, words: list[str], address: str, home):
+        self.words = words
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "PINLEDGER_DATA": str(home / "none"), "PINLEDGER_TOKEN": "pk_text"}
+        screen, inside = pty.openpty()
+        self.shown = b""
+        reader = threading.Thread(target=self.read, args=(screen,))
+        reader.start()
+        done = subprocess.run(
+            [BINARY, *words, "--server", address], env=environment | {"PAGER": "cat", "LANG": "C.UTF-8"}, cwd=home,
+            stdin=subprocess.DEVNULL, stdout=inside, stderr=subprocess.PIPE, timeout=300)  # fmt: skip
+        os.close(inside)
+        reader.join()
+        self.status = done.returncode
+        # The terminal itself puts a carriage return before each line feed.
+        self.text = self.shown.decode().replace("\r\n", "\n") + done.stderr.decode()
+
+    def read(self, screen: int) -> None:
+        try:
+            while piece := os.read(screen, 65536):
+                self.shown += piece
+        except OSError:
+            # The other end is closed.
+            pass
+        os.close(screen)
+
+
+@pytest.fixture
+def home(tmp_path, certificates):
+    """A directory with the files that examples name."""
+    for name in ("server.pem", "next.csr", "old.pem", "renewed.pem"):
+        (tmp_path / name).write_bytes(certificates[0].path.read_bytes())
+    (tmp_path / "network_security_config.xml").write_text("<network-security-config/>")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("form", "poisons_all"), [([], False), ([], True), (["--output", "yaml"], False), (["--output", "json"], True)],
+    ids=["free texts", "all texts", "free texts in yaml", "all texts in json"])  # fmt: skip
+def test_no_command_shows_what_a_terminal_obeys(home, poisons_all, form):
+    commands = [words for words, flags in examples() if not form or "--output" in flags and "--csv" not in words]
+    with hostile_server(poisons_all) as (address, asked), concurrent.futures.ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda words: Run([*words, *form], address, home), commands))
+    found = {" ".join(run.words): obeyed(run.text) for run in runs}
+    assert not {words: characters for words, characters in found.items() if characters}
+    # They have shown something: nearly all succeed where only free texts are hostile.
+    assert len(asked) >= len(commands) > 90
+    assert poisons_all or sum(run.status == 0 for run in runs) > len(runs) * 0.8, [(run.words, run.text) for run in runs if run.status]
