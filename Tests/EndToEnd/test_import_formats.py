@@ -187,11 +187,60 @@ def test_an_end_that_no_document_may_have_is_not_taken_over(api):
     assert api.get(f"/v1/apps/{app}").json.get("pins_valid_until") is None
 
 
+def test_a_rotation_to_a_key_that_installs_do_not_have_built_in_takes_force(api):
+    app = app_name()
+    assert send(api, "android_nsc", nsc(ONE, TWO), app).status == 201
+    rotations = f"/v1/apps/{app}/rotations"
+
+    def start(pin: str, **more) -> dict:
+        return {"rotation": "next", "hosts": [HOST], "next": {"pin": pin}, "reason": "a new key", **more}
+
+    def told(findings: list[dict]) -> list[dict]:
+        return [one for one in findings if one.get("limit") == "next_key_not_built_in"]
+
+    other = pin_of("import other")
+    refused = expect_problem(api.post(rotations, start(other)), 422, "guard_rail")
+    (finding,) = told(refused["guard_rail_findings"])
+    assert (finding["severity"], finding["client"], finding["host"]) == ("override", "android_nsc", HOST)
+    assert ONE in finding["detail"] and TWO in finding["detail"]
+    # The second key is built in.
+    assert told(api.must("POST", f"{rotations}?dry_run=true", start(TWO)).json["guard_rail_findings"]) == []
+    api.must("POST", rotations, start(other, force=True))
+    rotation = api.must("GET", f"{rotations}/next").json
+    (wait,) = (one for one in rotation["waits_for"] if "built in" in one["what"])
+    assert wait["met"] == "no" and "until" not in wait and rotation["ready"] is False and told(rotation["findings"])
+    (kind,) = api.must("GET", f"/v1/apps/{app}/compat").json["clients"]
+    assert told(kind["findings"])
+    items = api.must("GET", f"/v1/attention?app={app}").json["items"]
+    assert [one["severity"] for one in told(items)] == ["urgent"]
+
+
+def test_an_export_is_remembered_once_and_a_comparison_is_not(api):
+    app = app_name()
+    assert send(api, "android_nsc", nsc(ONE, TWO), app).status == 201
+    api.must("POST", f"/v1/apps/{app}/hosts/{HOST}/pins", {"pin": pin_of("import three"), "role": "backup", "force": True, "reason": "a test"})
+    export, client = f"/v1/apps/{app}/export/android_nsc", f"/v1/apps/{app}/clients/android_nsc"
+
+    def files() -> list[tuple[str, int]]:
+        (host,) = api.must("GET", client).json["built_in"]
+        return [(file["origin"], len(file["pins"])) for file in host["files"]]
+
+    for query in ("?compare=true", "?notes=true"):
+        api.must("GET", export + query)
+    assert files() == [("imported", 2)]
+    for _ in range(2):
+        api.must("GET", export)
+        assert files() == [("imported", 2), ("exported", 3)]
+
+
 def test_one_app_takes_the_files_of_both_platforms_and_names_clients_that_a_kill_switch_does_not_reach(api):
     app = app_name()
     assert send(api, "android_nsc", nsc(ONE, TWO, until=None), app).status == 201
     second = send(api, "trustkit_ios", trustkit(ONE, TWO, until=None), app)
-    assert second.status == 200 and second.json["plan"] == ["declare clients of the kind trustkit_ios"], str(second)
+    assert second.status == 200 and second.json["plan"] == [
+        "declare clients of the kind trustkit_ios",
+        "remember the pins that installs of the kind trustkit_ios have built in for 1 host",
+    ], str(second)
     assert any("with the same pins and mode" in one["detail"] for one in second.json["findings"])
     assert {one["client"] for one in api.must("GET", f"/v1/apps/{app}/clients").json["clients"]} == {"android_nsc", "trustkit_ios"}
     # Once more nothing is to be done.

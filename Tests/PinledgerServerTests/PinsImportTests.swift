@@ -55,10 +55,14 @@ import Testing
                     .init(pin: try self.pin(pins[0]), role: .primary), .init(pin: try self.pin(pins[1]), role: .backup),
                 ])
         }
+        let builtIn = try [("a.example.com", ["1", "2"]), ("b.example.com", ["3", "4"])].map { name, pins in
+            BuiltInHost(try HostPattern(name), pins: try pins.map { try self.pin($0) }, isEnforced: true)
+        }
         let end = try #require(Timestamp(rfc3339: "2026-03-01T00:00:00Z"))
         #expect(
             plan.commands == [.create(displayName: "com.example.app")] + hosts + [
                 .setPinsValidUntil(end), .setClient(.androidNSC, ClientSettings()),
+                .noteBuiltIn(.androidNSC, builtIn, .imported),
             ])
         #expect(plan.steps.count == plan.commands.count)
         #expect(plan.findings.map(\.severity) == [.note], "\(plan.findings)")
@@ -68,7 +72,7 @@ import Testing
         let plan = try self.plan(try self.file([("a.example.com", ["1"])]))
         let warned = plan.findings.filter { $0.severity == .warning }
         #expect(warned.map(\.place) == [.text(line: 3, column: 1)])
-        guard case .addHost(_, _, let mode, let pins)? = plan.commands.dropLast().last else {
+        guard case .addHost(_, _, let mode, let pins)? = plan.commands.dropLast(2).last else {
             Issue.record("no host is added: \(plan.commands)")
             return
         }
@@ -105,7 +109,7 @@ import Testing
             </network-security-config>
             """
         let plan = try self.plan(Array(text.utf8))
-        #expect(plan.commands.count == 4)
+        #expect(plan.commands.count == 5)
         #expect(plan.findings.filter { $0.severity == .warning }.map(\.place) == [.text(line: 2, column: 16)])
     }
 
@@ -134,7 +138,8 @@ import Testing
         let plan = try self.plan(
             try self.file([("a.example.com", ["2", "1"]), ("b.example.com", ["1", "2"])]), app)
         #expect(plan.fatal.isEmpty)
-        #expect(plan.steps.map { String($0.prefix(17)) } == ["add b.example.com", "declare clients o"])
+        #expect(
+            plan.steps.map { String($0.prefix(17)) } == ["add b.example.com", "declare clients o", "remember the pins"])
         #expect(plan.findings.contains { $0.severity == .note && $0.message.contains("with the same pins and mode") })
     }
 
@@ -147,6 +152,9 @@ import Testing
             .hostAdded(host, includesSubdomains: false, mode: .reportOnly),
             .pinStaged(host, .baseline, try self.pin("1"), .primary, note: nil),
             .pinActivated(host, .baseline, try self.pin("1")), .clientSet(.androidNSC, ClientSettings()),
+            // Installs enforce the pin, whatever the app's mode is.
+            .builtInPinsNoted(
+                .androidNSC, BuiltInHost(host, pins: [try self.pin("1")], isEnforced: true), .imported),
         ] as [AppEvent] { app.evolve(event, at: start) }
         let plan = try self.plan(try self.file([("a.example.com", ["1"])]), app)
         #expect(plan.fatal.isEmpty && plan.commands.isEmpty && plan.steps.isEmpty)
@@ -166,18 +174,22 @@ import Testing
             "<network-security-config><domain-config><domain>a.example.com</domain><pin-set>\(pins)</pin-set>"
             + "\(more)</domain-config></network-security-config>"
         let plan = try self.plan(Array(text.utf8), as: format)
-        #expect(plan.commands.last == .setClient(kind, ClientSettings()))
-        #expect(plan.steps.last == "declare clients of the kind \(kind.rawValue)")
+        let declaration = AppCommand.setClient(kind, ClientSettings())
+        #expect(plan.commands.contains(declaration))
+        #expect(plan.steps.contains("declare clients of the kind \(kind.rawValue)"))
+        let host = BuiltInHost(
+            try HostPattern("a.example.com"), pins: try ["1", "2"].map { try self.pin($0) }, isEnforced: true)
+        #expect(plan.commands.last == .noteBuiltIn(kind, [host], .imported))
         // An existing declaration stays.
         var app = try self.app(with: "b.example.com", pins: ["1", "2"])
         app.evolve(.clientSet(kind, ClientSettings(ttlSeconds: 60)), at: Timestamp(seconds: 0))
-        #expect(try !self.plan(Array(text.utf8), as: format, app).commands.contains { $0 == plan.commands.last })
+        #expect(try !self.plan(Array(text.utf8), as: format, app).commands.contains(declaration))
     }
 
     @Test func `a file with pins leaves the end of an app with hosts unchanged`() throws {
         let app = try self.app(with: "b.example.com", pins: ["1", "2"])
         let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: "2026-02-10"), app)
-        #expect(plan.fatal.isEmpty && plan.commands.count == 2)
+        #expect(plan.fatal.isEmpty && plan.commands.count == 3)
         #expect(plan.findings.count { $0.severity == .warning } == 1)
     }
 

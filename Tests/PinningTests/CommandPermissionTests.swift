@@ -31,6 +31,7 @@ import Testing
             (.setEndpoints(api, nil), .changeApps), (.describeKeys([]), .changeApps),
             (.advanceRotation("r", from: nil), .changeApps), (.abortRotation("r", keepsNext: false), .changeApps),
             (.setClient(.wultra, ClientSettings()), .changeApps), (.removeClient(.wultra), .changeApps),
+            (.noteBuiltIn(.curl, [], .imported), .changeApps),
         ]
         let others: [(Command, Permission)] = [
             (.app(appID("com.example.new"), [.create(displayName: "N")]), .createApps),

@@ -233,6 +233,15 @@ let examples: [String: Entry] = {
         ("LogAccessSet", .log, .log(.logAccessSet(isPublic: true))),
         ("LogDocumentProofsSet", .log, .log(.logDocumentProofsSet(true))),
     ]
+    // Behind what is numbered already.
+    let last: [(String, StreamID, Event)] = [
+        (
+            "BuiltInPinsNoted", .app(shop),
+            .app(
+                .builtInPinsNoted(
+                    .androidNSC, BuiltInHost(api, pins: [pin(1), pin(2)], isEnforced: true), .imported))
+        )
+    ]
     let plain = Origin(actor: Actor(kind: .token, id: "tok_0", name: "Ann"))
     // Everything that an entry can say, and something that it need not.
     let full = Origin(
@@ -240,7 +249,7 @@ let examples: [String: Entry] = {
         isForced: true,
         requestID: "req-1", correlationID: "cor-1", causationID: "cau-1", idempotencyKey: "idem-1"
     )
-    let all = app.map { ($0, StreamID.app(shop), Event.app($1)) } + others + newer + roots
+    let all = app.map { ($0, StreamID.app(shop), Event.app($1)) } + others + newer + roots + last
     return Dictionary(
         uniqueKeysWithValues: all.enumerated().map { index, example in
             let (name, stream, event) = example

@@ -106,7 +106,7 @@ extension AppCommand {
         case .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .addHost,
             .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate, .dropCandidate, .setHostRollout,
             .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin, .setEndpoints, .describeKeys,
-            .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .react,
+            .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .noteBuiltIn, .react,
             .revert:
             [.changeApps]
         }
@@ -115,13 +115,13 @@ extension AppCommand {
     /// Whether only the server itself does this.
     fileprivate var isOfServer: Bool {
         switch self {
-        case .react, .rollout(_, .drive): true
+        case .react, .rollout(_, .drive), .noteBuiltIn(_, _, .exported): true
         case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
             .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate,
             .dropCandidate, .setHostRollout, .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin,
             .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints,
             .describeKeys, .setGuardRail, .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient,
-            .setClientKey, .revert:
+            .setClientKey, .noteBuiltIn, .revert:
             false
         }
     }
@@ -134,7 +134,9 @@ extension AppCommand {
             .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate, .promoteCandidate,
             .dropCandidate, .setHostRollout, .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin,
             .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints,
-            .describeKeys, .setGuardRail, .startRotation, .setClient, .removeClient, .setClientKey, .react, .revert:
+            .describeKeys, .setGuardRail, .startRotation, .setClient, .removeClient, .setClientKey, .noteBuiltIn,
+            .react,
+            .revert:
             false
         }
     }
@@ -155,7 +157,7 @@ extension AppCommand {
         case .advanceRotation(let id, _), .abortRotation(let id, _): rotations.first { $0.id == id }?.hosts
         case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil, .archive,
             .unarchive, .engageVersionKillSwitch, .releaseVersionKillSwitch, .describeKeys, .setGuardRail,
-            .setClient, .removeClient, .setClientKey, .react, .revert:
+            .setClient, .removeClient, .setClientKey, .noteBuiltIn, .react, .revert:
             nil
         }
     }
@@ -194,7 +196,8 @@ extension AppEvent {
             .keyDescribed, .guardRailsOverridden, .changeReverted, .rotationStarted, .rotationAdvanced,
             .rotationAborted, .rolloutPlanSet, .rolloutPlanCleared, .rolloutStepTaken, .rolloutStepApproved,
             .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
-            .rolloutResumed, .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved:
+            .rolloutResumed, .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved,
+            .builtInPinsNoted:
             return nil
         }
     }

@@ -165,6 +165,7 @@ extension App {
         case .removeClient(let kind):
             return try self.remove(kind, in: context)
         case .setClientKey(let kind, let key): return try self.set(key, of: kind, in: context)
+        case .noteBuiltIn(let kind, let hosts, let origin): return try self.note(hosts, origin, of: kind)
 
         case .startRotation(let rotation): return try self.start(rotation, in: context)
         case .advanceRotation(let id, let phase): return try self.advance(id, from: phase, in: context)

@@ -48,6 +48,11 @@ extension App {
             out.add(client.key.rawValue)
             out.add(json: client.value.settings.json(of: client.key))
             out.add(client.value.key) { $0.add(json: $1.json) }
+            out.add(client.value.builtIn.count)
+            for (pattern, files) in client.value.builtIn {
+                out.add(pattern.text)
+                out.add(each: files) { $1.write(to: &$0) }
+            }
         }
         out.add(self.watch.version)
         out.add(each: self.watch.inOrder) { $0.add(json: $1.json) }
@@ -129,7 +134,15 @@ extension App {
             let key = try reader.optional { (r) throws(SnapshotDefect) in
                 try r.json { (f) throws(JSONDefect) in try f.object { (m) throws(JSONDefect) in try ClientKey(&m) } }
             }
-            self.clients[kind] = Client(settings: settings, key: key)
+            var client = Client(settings: settings, key: key)
+            for _ in 0..<(try reader.count()) {
+                let pattern = try reader.host()
+                let files = try reader.each { (r) throws(SnapshotDefect) in try BuiltInPins(&r) }
+                guard client.builtIn.append(pattern, files) else {
+                    throw SnapshotDefect(description: "\(pattern) of \(name) does not stand in its place")
+                }
+            }
+            self.clients[kind] = client
         }
         self.watch.version = try reader.number()
         let warnings = try reader.each { (r) throws(SnapshotDefect) in
@@ -177,6 +190,21 @@ extension Host {
         self.endpoints = try reader.optional { (r) throws(SnapshotDefect) in
             try r.each { (r) throws(SnapshotDefect) in try r.parsed(Endpoint.init) }
         }
+    }
+}
+
+extension BuiltInPins {
+    fileprivate func write(to out: inout SnapshotWriter) {
+        out.add(place: self.origin)
+        out.add(each: self.pins) { $0.add($1) }
+        out.add(self.isEnforced)
+        out.add(self.since)
+    }
+
+    fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
+        self.init(
+            origin: try reader.value(Origin.self), pins: try reader.each { (r) throws(SnapshotDefect) in try r.pin() },
+            isEnforced: try reader.flag(), since: try reader.time())
     }
 }
 

@@ -58,6 +58,8 @@ package enum AppCommand: Hashable, Sendable {
     case removeClient(ClientKind)
     /// Sets the key that signs the kind's format. Installs have the public half built in.
     case setClientKey(ClientKind, ClientKey)
+    /// Notes the pins of a file that installs of a kind have built in. Only the server itself does this of an export.
+    case noteBuiltIn(ClientKind, [BuiltInHost], BuiltInPins.Origin)
 
     /// Carries out the reaction that clients' reports lead to, if it is still due. Only the server itself does this.
     indirect case react(Reaction.Due)

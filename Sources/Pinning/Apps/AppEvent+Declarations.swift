@@ -188,6 +188,11 @@ extension AppEvent {
             guard try id.string() == key.id else { throw id.defect("is not the key's") }
             return .app(.clientKeySet(kind, key))
         }
+        static let builtInPinsNoted = EventDeclaration(
+            "BuiltInPinsNoted", .client, client, EventField("enforced", .flag), host,
+            EventField<BuiltInPins.Origin>("origin", .word),
+            EventField("pins", .list(of: .pin, atMost: App.pinLimit))
+        ) { .app(.builtInPinsNoted($0, BuiltInHost($2, pins: $4, isEnforced: $1), $3)) }
 
         static let all: [any DeclaredEvent] = [
             appCreated, appRenamed, versionGateSet, appRolloutSet, fallbackSet, monitoringSet, pinsValidUntilSet,
@@ -197,7 +202,7 @@ extension AppEvent {
             rotationAdvanced, rotationAborted, rolloutPlanSet, rolloutPlanCleared, rolloutStepTaken,
             rolloutStepApproved, rolloutSampleReached, rolloutStepExtended, rolloutBakeStarted, rolloutPlanFinished,
             rolloutPaused, rolloutResumed, rolloutRolledBack, telemetryReacted, clientSet, clientRemoved, clientKeySet,
-            changeReverted, appArchived, appUnarchived,
+            changeReverted, appArchived, appUnarchived, builtInPinsNoted,
         ]
     }
 
@@ -262,6 +267,8 @@ extension AppEvent {
         case .clientRemoved(let kind): visitor.visit(Declared.clientRemoved, kind)
         case .clientKeySet(let kind, let key):
             visitor.visit(Declared.clientKeySet, key.algorithm, kind, JSONField(.string(key.id)), key.publicKey)
+        case .builtInPinsNoted(let kind, let host, let origin):
+            visitor.visit(Declared.builtInPinsNoted, kind, host.isEnforced, host.pattern, origin, host.pins)
         }
     }
 

@@ -74,6 +74,8 @@ package enum AppEvent: Hashable, Sendable {
     case clientRemoved(ClientKind)
     /// This key signs the kind's format from now on. The private half is not in the ledger.
     case clientKeySet(ClientKind, ClientKey)
+    /// A file of the kind, with these pins of a host, is built into installs, or was exported to be.
+    case builtInPinsNoted(ClientKind, BuiltInHost, BuiltInPins.Origin)
 }
 
 extension App {
@@ -113,6 +115,7 @@ extension App {
         case .hostRemoved(let pattern):
             if self.hosts[pattern] != nil { self.noteRisk(at: time) }
             self.hosts[pattern] = nil
+            for kind in self.clients.keys { self.clients[kind]?.builtIn[pattern] = nil }
         case .modeSet(let pattern, let slot, let mode):
             if let was = self.hosts[pattern]?[slot]?.mode, mode.strength < was.strength { self.noteRisk(at: time) }
             if self.hosts[pattern]?[slot] == nil {
@@ -184,9 +187,17 @@ extension App {
             self.evolve(rollout: event, at: time)
         case .telemetryReacted(let reacted): self.note(reacted, at: time)
         case .clientSet(let kind, let settings):
-            self.clients[kind] = Client(settings: settings, key: self.clients[kind]?.key)
+            if self.clients[kind] == nil {
+                self.clients[kind] = Client(settings: settings)
+            } else {
+                self.clients[kind]?.settings = settings
+            }
         case .clientRemoved(let kind): self.clients[kind] = nil
         case .clientKeySet(let kind, let key): self.clients[kind]?.key = key
+        case .builtInPinsNoted(let kind, let host, let origin):
+            self.clients[kind]?.take(
+                BuiltInPins(origin: origin, pins: host.pins, isEnforced: host.isEnforced, since: time),
+                of: host.pattern)
         }
     }
 

@@ -44,6 +44,7 @@ extension AppCommand {
         case .abortRotation: "abort_rotation"
         case .setClient: "set_client"
         case .removeClient: "remove_client"
+        case .noteBuiltIn: "note_built_in"
         case .setClientKey, .react, .revert: ""
         }
     }
@@ -112,6 +113,11 @@ extension AppCommand {
         case .setClient(let kind, let settings):
             return ["client": .string(kind.rawValue), "settings": settings.json(of: kind)]
         case .removeClient(let kind): return ["client": .string(kind.rawValue)]
+        case .noteBuiltIn(let kind, let hosts, let origin):
+            return [
+                "client": .string(kind.rawValue), "origin": .string(origin.rawValue),
+                "hosts": .array(hosts.map(\.json)),
+            ]
         case .setClientKey, .react, .revert: return [:]
         }
     }
@@ -196,6 +202,12 @@ extension AppCommand {
             let kind = try m.required("client").oneOf(ClientKind.self)
             self = .setClient(kind, try ClientSettings(try m.required("settings"), of: kind))
         case "remove_client": self = .removeClient(try m.required("client").oneOf(ClientKind.self))
+        case "note_built_in":
+            var hosts: [BuiltInHost] = []
+            for host in try m.required("hosts").elements(atMost: App.hostLimit) { hosts.append(try BuiltInHost(host)) }
+            self = .noteBuiltIn(
+                try m.required("client").oneOf(ClientKind.self), hosts,
+                try m.required("origin").oneOf(BuiltInPins.Origin.self))
         default:
             guard let command = try RolloutCommand(try name.string(), &m) else {
                 throw name.defect("is not a command for an app")

@@ -11,13 +11,13 @@ extension Command {
         case .app(_, let commands):
             commands.allSatisfy {
                 switch $0 {
-                case .react, .revert, .setClientKey, .rollout(_, .drive): false
+                case .react, .revert, .setClientKey, .rollout(_, .drive), .noteBuiltIn(_, _, .exported): false
                 case .create, .rename, .setVersionGate, .setRollout, .setFallback, .setMonitoring, .setPinsValidUntil,
                     .archive, .unarchive, .addHost, .setSubdomains, .removeHost, .setMode, .startCandidate,
                     .promoteCandidate, .dropCandidate, .setHostRollout, .rollout, .addPin, .activatePin, .setPinRole,
                     .retirePin, .revokePin, .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch,
                     .releaseVersionKillSwitch, .setEndpoints, .describeKeys, .setGuardRail, .startRotation,
-                    .advanceRotation, .abortRotation, .setClient, .removeClient:
+                    .advanceRotation, .abortRotation, .setClient, .removeClient, .noteBuiltIn:
                     true
                 }
             }

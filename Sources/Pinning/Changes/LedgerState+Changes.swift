@@ -300,7 +300,9 @@ extension AppCommand {
             .addPin,
             .activatePin, .setPinRole, .retirePin, .revokePin, .engageKillSwitch, .releaseKillSwitch,
             .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints, .describeKeys, .setGuardRail,
-            .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .react, .revert:
+            .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .noteBuiltIn,
+            .react,
+            .revert:
             nil
         }
     }

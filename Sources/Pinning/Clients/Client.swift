@@ -5,16 +5,28 @@ package struct Client: Hashable, Sendable {
     package var settings: ClientSettings
     /// The key that signs its format; nil where none has been set, or none is needed.
     package var key: ClientKey?
+    /// What installs have built in for each host, as far as it is known: files with different pins, the one that was noted last at the
+    /// end. Only of kinds that are not served.
+    package var builtIn: SortedMap<HostPattern, [BuiltInPins]>
 
-    package init(settings: ClientSettings, key: ClientKey? = nil) {
+    package init(
+        settings: ClientSettings, key: ClientKey? = nil, builtIn: SortedMap<HostPattern, [BuiltInPins]> = [:]
+    ) {
         self.settings = settings
         self.key = key
+        self.builtIn = builtIn
     }
 
     /// The declaration as it is shown.
     package func json(of kind: ClientKind) -> JSON {
         .members([
             "client": .string(kind.rawValue), "settings": self.settings.json(of: kind), "key": self.key?.json,
+            "built_in": self.builtIn.isEmpty
+                ? nil
+                : .array(
+                    self.builtIn.map { pattern, files in
+                        ["host": .string(pattern.text), "files": .array(files.map(\.json))]
+                    }),
         ])
     }
 }

@@ -27,6 +27,10 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
     case keysPooled = "keys_pooled"
     /// The pins of every pattern that covers a name hold for it, and not only those of the nearest.
     case patternsAddUp = "patterns_add_up"
+    /// Installs do not have the next key of a rotation built in, or it is unknown.
+    case nextKeyNotBuiltIn = "next_key_not_built_in"
+    /// The newest built-in pins have none of the primary keys.
+    case builtInPinsOutdated = "built_in_pins_outdated"
 
     // Certificates, for clients that compare these.
 
@@ -131,6 +135,8 @@ package enum ClientLimit: String, CaseIterable, Sendable, Hashable {
         case .leafOnly: "Only the server's own certificate is checked"
         case .keysPooled: "Pins apply to every host"
         case .patternsAddUp: "Pins of all patterns add up"
+        case .nextKeyNotBuiltIn: "The next key is not built in"
+        case .builtInPinsOutdated: "Built-in pins are out of date"
         case .certificateUnknown: "The certificate is unknown"
         case .certificateExpired: "The certificate has expired"
         case .certificateRenewed: "The certificate was replaced"

@@ -17,6 +17,12 @@ package struct ClientView: Sendable {
     package let served: [HostPattern: Set<Pin>]
     /// The chains that probes saw servers present, by host, as far as more than the server's key is known.
     package let chains: [HostPattern: [ObservedChain]]
+    /// What installs have built in, by kind and host, as far as it is known.
+    let builtIn: [ClientKind: SortedMap<HostPattern, [BuiltInPins]>]
+    /// The rotations that are under way, by host.
+    let rotations: [HostPattern: Rotation]
+    /// The facts about the app's keys.
+    private let keys: SortedMap<Pin, KeyKnowledge>
     private let evaluator: Evaluator
 
     /// The policies of one host pattern.
@@ -89,6 +95,13 @@ package struct ClientView: Sendable {
         self.now = now
         self.served = served
         self.chains = chains
+        self.builtIn = app.clients.mapValues(\.builtIn)
+        var rotations: [HostPattern: Rotation] = [:]
+        for rotation in app.rotations where !rotation.phase.isOver {
+            for pattern in rotation.hosts { rotations[pattern] = rotation }
+        }
+        self.rotations = rotations
+        self.keys = app.keys
         // The policy if nothing were switched off.
         var unswitched = document
         unswitched.killSwitches = []
@@ -112,6 +125,13 @@ package struct ClientView: Sendable {
                 reason: decision.reason, pins: policy.map(pins) ?? [], mode: policy?.mode,
                 candidate: host.candidate.map(pins), rollout: host.rollout)
         }
+    }
+
+    /// Whether a pin is known to be of an authority's key, by uploads or by what a host's servers present.
+    func isAuthority(_ pin: Pin, at pattern: HostPattern) -> Bool {
+        let known = ClientPin(pin: pin, role: .backup, knowledge: self.keys[pin], isServed: false)
+        return known.isAuthority(at: pattern)
+            || self.chains[pattern]?.contains { $0.pins.dropFirst().contains(pin) } == true
     }
 
     /// The servers' own keys of chains, by host.

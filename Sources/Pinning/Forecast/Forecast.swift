@@ -138,7 +138,39 @@ extension LedgerState {
         let lead = Forecast.Lead(delivery: delivery, adoption)
         return Forecast(
             app: id, madeAt: context.now, deliverySeconds: delivery, adoption: adoption,
-            hosts: app.hosts.sorted { $0.key < $1.key }.map { $1.forecast(of: $0, lead, in: context) })
+            hosts: app.hosts.sorted { $0.key < $1.key }.map { pattern, host in
+                let forecast = host.forecast(of: pattern, lead, in: context)
+                return app.builtInForecast(of: forecast, in: context) ?? forecast
+            })
+    }
+}
+
+extension App {
+    /// The forecast of a host for installs with built-in pins, where theirs is worse: no document brings them the pin of the next key.
+    fileprivate func builtInForecast(of forecast: HostForecast, in context: DecisionContext) -> HostForecast? {
+        guard let next = forecast.next, forecast.verdict != .fails else { return nil }
+        let checks = self.clientChecks(in: context).sorted { $0.key < $1.key }.map(\.value).filter {
+            !$0.profile.isServed
+        }
+        for check in checks {
+            let lost = check.builtIn(at: forecast.host).last { file in
+                file.isEnforced && next.spare.map { !check.accepts($0, by: file, at: forecast.host) } ?? true
+            }
+            guard lost != nil else { continue }
+            return HostForecast(
+                forecast.host, .fails,
+                because:
+                    "installs of \(check.kind.rawValue) do not have the next key built in: the renewal locks them out until they are updated"
+            )
+        }
+        let unknown = checks.first { $0.builtIn(at: forecast.host).isEmpty }
+        return unknown.map { check in
+            HostForecast(
+                forecast.host, .unknown,
+                because:
+                    "which keys installs of \(check.kind.rawValue) have built in is unknown: no file of theirs was imported or exported"
+            )
+        }
     }
 }
 

@@ -8,12 +8,14 @@ enum ClientRails {
         guard !change.after.clients.isEmpty else { return Self.undeclared(change) }
         let found = Self.news(of: change)
         let canWait = !Self.isUrgent(change)
-        return Self.archived(change)
+        return Self.archived(change) + Self.notBuiltIn(change)
             + MetLimit.all(in: found).map { met in
                 // Installs have their limits whether or not a change declares such installs.
                 let isNew = change.before?.clients[met.first.kind] == nil
+                // The last phases of a rotation change nothing for installs that its switch has locked out.
+                let isLater = met.first.limit == .builtInPinsOutdated && !change.advancedRotations.isEmpty
                 let severity: GuardRail.Severity =
-                    met.first.severity == .breaks && canWait && !isNew ? .override : .warn
+                    met.first.severity == .breaks && canWait && !isNew && !isLater ? .override : .warn
                 return Finding(met, severity)
             }
     }
@@ -32,6 +34,52 @@ enum ClientRails {
                     "Archive the app when no such install is left (`pinledger app adoption \(change.id)`), or leave it as it is."
             )
         }
+    }
+
+    /// Rotations that begin, or that ask for the next key to be served, while installs do not have it built in, or it is unknown. A
+    /// rotation that begins is reported as a limit too where it is known.
+    private static func notBuiltIn(_ change: AppChange) -> [Finding] {
+        var checks: [ClientKind: ClientCheck]?
+        return change.events.flatMap { event -> [Finding] in
+            let rotation: Rotation
+            let isStart: Bool
+            switch event {
+            case .rotationStarted(let started): (rotation, isStart) = (started, true)
+            case .rotationAdvanced(let id, .switch):
+                guard let advanced = change.after.rotation(id) else { return [] }
+                (rotation, isStart) = (advanced, false)
+            default: return []
+            }
+            let all = checks ?? change.after.clientChecks(in: change.context)
+            checks = all
+            return all.sorted { $0.key < $1.key }.flatMap { _, check in
+                rotation.hosts.compactMap { Self.notBuiltIn(rotation, $0, check, isStart: isStart) }
+            }
+        }
+    }
+
+    private static func notBuiltIn(
+        _ rotation: Rotation, _ pattern: HostPattern, _ check: ClientCheck, isStart: Bool
+    ) -> Finding? {
+        var finding: Finding
+        switch check.reach(of: rotation, at: pattern) {
+        case .reached: return nil
+        case .lockedOut where isStart: return nil
+        case .lockedOut(let file):
+            finding = Finding(
+                .oldClients, .override, host: pattern, pin: rotation.next,
+                check.sentence(about: rotation, at: pattern, file), remedy: check.remedy(for: rotation))
+        case .unknown:
+            finding = .unknown(
+                .oldClients, .override, host: pattern, pin: rotation.next,
+                check.sentence(about: rotation, at: pattern, nil),
+                remedy:
+                    "Import the file that they have (`pinledger import FORMAT FILE --app \(check.view.app)`), or export one for the next release. If you know that they have the key, force the change and say so in the reason."
+            )
+        }
+        finding.client = check.kind
+        finding.limit = .nextKeyNotBuiltIn
+        return finding
     }
 
     /// Findings to report: those that a kind did not have before; all of a kind that the change declares; and every
@@ -92,12 +140,14 @@ enum ClientRails {
         }
     }
 
-    /// Whether nothing may hold up the change: a kill switch, a way back, or a reaction to reports.
+    /// Whether nothing may hold up the change: a kill switch, a way back, a reaction to reports, or what installs have already.
     private static func isUrgent(_ change: AppChange) -> Bool {
         ChangeRails.isReaction(change)
             || change.events.allSatisfy { event in
                 switch event {
-                case .killSwitchEngaged, .versionKillSwitchEngaged, .rolloutPaused, .rolloutRolledBack: true
+                case .killSwitchEngaged, .versionKillSwitchEngaged, .rolloutPaused, .rolloutRolledBack,
+                    .builtInPinsNoted:
+                    true
                 default: false
                 }
             }

@@ -196,9 +196,17 @@ enum DeliveryRails {
                 .notDelivered, .warn, host: rotation.hosts.first, pin: rotation.next,
                 "If the server's key changes now, clients refuse it until they have fetched the new document: \(delivery.sentence(at: change.now)).",
                 remedy:
-                    "Weigh this against the compromise. `pinledger kill engage \(change.id) --reason WHY` lets all clients connect meanwhile, even to an attacker."
+                    "Weigh this against the compromise. `pinledger kill engage \(change.id) --reason WHY` lets \(Self.whom(change)) connect meanwhile, even to an attacker."
             )
         ]
+    }
+
+    /// The clients that a kill switch reaches, as an object: not those whose installs go on with the pins they have.
+    private static func whom(_ change: AppChange) -> String {
+        let deaf = change.after.clients.filter { !$0.key.profile($0.value.settings).canTurnOff }.keys.sorted()
+        guard !deaf.isEmpty else { return "all clients" }
+        return
+            "all clients except installs of the kinds \(deaf.map(\.rawValue).joined(separator: ", ")), which no kill switch reaches,"
     }
 
     // MARK: Without a rotation

@@ -36,8 +36,8 @@ extension AppCommand {
                 .archive, .unarchive, .setSubdomains, .removeHost, .setMode, .promoteCandidate, .dropCandidate,
                 .setHostRollout, .rollout, .activatePin, .setPinRole, .retirePin, .revokePin, .engageKillSwitch,
                 .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .setEndpoints, .describeKeys,
-                .setGuardRail, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey, .react,
-                .revert:
+                .setGuardRail, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey,
+                .noteBuiltIn, .react, .revert:
                 []
             }
         var evidence = pins.compactMap(\.evidence)

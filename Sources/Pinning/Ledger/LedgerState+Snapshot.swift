@@ -7,7 +7,7 @@ import PinWire
 
 extension LedgerState {
     /// Changes whenever the fold or its snapshot's form does: a snapshot of another fold version is not read.
-    package static let foldVersion: Int32 = 23
+    package static let foldVersion: Int32 = 24
 
     /// Parts of every snapshot.
     package static let snapshotPartCount = 1 + AppTable.shardCount

@@ -229,7 +229,7 @@ extension AppEvent {
             .candidateDropped, .hostRolloutSet, .pinStaged, .pinActivated, .pinRoleSet, .pinRetired, .pinRevoked,
             .killSwitchEngaged, .killSwitchReleased, .versionKillSwitchEngaged, .versionKillSwitchReleased,
             .endpointsSet, .keyDescribed, .guardRailSet, .guardRailsOverridden, .changeReverted, .telemetryReacted,
-            .clientSet, .clientRemoved:
+            .clientSet, .clientRemoved, .builtInPinsNoted:
             nil
         }
     }
@@ -239,7 +239,7 @@ extension AppEvent {
     /// Whether it records something beside the app's settings.
     fileprivate var isRemark: Bool {
         switch self {
-        case .keyDescribed, .guardRailsOverridden, .telemetryReacted, .changeReverted: true
+        case .keyDescribed, .guardRailsOverridden, .telemetryReacted, .changeReverted, .builtInPinsNoted: true
         case .appCreated, .appRenamed, .versionGateSet, .appRolloutSet, .fallbackSet, .monitoringSet,
             .pinsValidUntilSet,
             .appArchived, .appUnarchived, .hostAdded, .hostSubdomainsSet, .hostRemoved, .modeSet, .candidateStarted,

@@ -58,7 +58,7 @@ extension AppEvent {
             .versionKillSwitchEngaged, .versionKillSwitchReleased, .guardRailSet, .guardRailsOverridden,
             .changeReverted, .rotationStarted, .rotationAdvanced, .rotationAborted, .rolloutPlanCleared,
             .rolloutSampleReached, .rolloutStepExtended, .rolloutBakeStarted, .rolloutPlanFinished, .rolloutPaused,
-            .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved, .clientKeySet:
+            .rolloutRolledBack, .telemetryReacted, .clientSet, .clientRemoved, .clientKeySet, .builtInPinsNoted:
             nil
         }
     }

@@ -119,6 +119,25 @@ extension Rotation {
     }
 }
 
+extension ClientCheck {
+    /// The condition that installs with built-in pins have a rotation's next key, which no time meets.
+    fileprivate func wait(for rotation: Rotation) -> RotationProgress.Wait {
+        var isMet: Bool? = true
+        var detail = "each file that they are known to have has it"
+        for pattern in rotation.hosts {
+            switch self.reach(of: rotation, at: pattern) {
+            case .reached: continue
+            case .lockedOut(let file): (isMet, detail) = (false, self.sentence(about: rotation, at: pattern, file))
+            case .unknown where isMet == true:
+                (isMet, detail) = (nil, self.sentence(about: rotation, at: pattern, nil))
+            case .unknown: continue
+            }
+        }
+        return .init(
+            what: "installs of \(self.title) have the next key built in", isMet: isMet, detail: detail, until: nil)
+    }
+}
+
 extension App {
     fileprivate func waits(
         of rotation: Rotation, versionOffset: Int64, in context: DecisionContext
@@ -151,9 +170,13 @@ extension App {
                 return .init(what: "\(pattern) presents the next key", isMet: isMet, detail: detail, until: nil)
             }
         }
+        func builtIn() -> [RotationProgress.Wait] {
+            self.clientChecks(in: context).sorted { $0.key < $1.key }.filter { !$0.value.profile.isServed }
+                .map { _, check in check.wait(for: rotation) }
+        }
         switch rotation.phase {
-        case .deliver: return [delivered()]
-        case .switch: return seen()
+        case .deliver: return [delivered()] + builtIn()
+        case .switch: return seen() + builtIn()
         case .settle:
             let until = rotation.phaseSince.adding(seconds: rotation.goals.settling)
             let settled = RotationProgress.Wait(

@@ -386,7 +386,7 @@ extension AppCommand {
             .promoteCandidate, .dropCandidate, .rollout, .addPin, .activatePin, .setPinRole, .retirePin, .revokePin,
             .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .describeKeys,
             .setGuardRail, .startRotation, .advanceRotation, .abortRotation, .setClient, .removeClient, .setClientKey,
-            .react, .revert:
+            .noteBuiltIn, .react, .revert:
             nil
         }
     }

@@ -66,13 +66,16 @@ struct EventSentence {
         case "ModeSet":
             switch self.data.text("mode") {
             case "enforce": "Pinning is ENFORCED by the \(self.policy) of \(self.place)."
-            case "report_only": "The \(self.policy) of \(self.place) only reports: no connection is refused."
+            case "report_only":
+                "The \(self.policy) of \(self.place) only reports: clients that fetch their pins refuse no connection."
             default: "Pinning is OFF in the \(self.policy) of \(self.place)."
             }
         case "ClientSet": "Clients of the kind \(self.data.text("client")) are declared for \(self.app)."
         case "ClientRemoved": "\(self.app) no longer has clients of the kind \(self.data.text("client"))."
         case "ClientKeySet":
             "Clients of the kind \(self.data.text("client")) get documents of \(self.app) signed with another key."
+        case "BuiltInPinsNoted":
+            "Installs of the kind \(self.data.text("client")) have \(self.data["pins"]?.arrayValue?.count ?? 0) pins built in for \(self.place)\(self.data["origin"] == "exported" ? " once they are made with the exported file" : "")."
         default: nil
         }
     }

@@ -83,7 +83,8 @@ struct ExportCommand: AsyncParsableCommand {
                     return (Array(try await SpecExport.text(of: self.app, client).utf8), [:])
                 }
                 let path = "/v1/apps/\(APIClient.escaped(self.app ?? ""))/export/\(APIClient.escaped(self.format.name))"
-                let answer = try await client.send("GET", path)
+                // What is only compared goes into no app.
+                let answer = try await client.send("GET", self.check == nil ? path : "\(path)?compare=true")
                 try answer.check()
                 return (answer.body, try await client.get("\(path)?notes=true"))
             }

@@ -22,7 +22,8 @@ struct ExportRoutes: Sendable {
     var routes: [Route] {
         [
             Route(
-                "getExport", .get, "/v1/apps/{app}/export/{format}", access: .app(.readApps), query: ["notes"],
+                "getExport", .get, "/v1/apps/{app}/export/{format}", access: .app(.readApps),
+                query: ["notes", "compare"],
                 self.export)
         ]
     }
@@ -42,8 +43,28 @@ struct ExportRoutes: Sendable {
         let view = try self.services.exportedView(of: app)
         let material = format.takesMaterial ? try await self.services.material.der(of: view.digests) : [:]
         let export = try Self.render(format, of: view, material)
+        if try !exchange.flag("notes"), try !exchange.flag("compare") { try await self.note(format, of: view, app) }
         return try Self.answer(
             exchange, format.rawValue, named: format.fileName, format.mediaType, export.bytes, notes: export.notes)
+    }
+
+    /// Notes what an app gets built in by a file, before anyone has the file: a server with another key locks such installs out, and no
+    /// document reaches them. A node that records nothing gives the file all the same.
+    private func note(_ format: ExportFormat, of view: ClientView, _ app: App) async throws {
+        guard let writer = self.services.writer, let kind = ClientKind(rawValue: format.rawValue), !kind.isServed,
+            let client = app.clients[kind]
+        else { return }
+        let hosts = view.exported(for: kind, client.settings).filter { !client.knows($0, .exported) }
+        guard !hosts.isEmpty else { return }
+        let request = CommandRequest(
+            command: .app(app.id, [.noteBuiltIn(kind, hosts, .exported)]),
+            origin: Origin(actor: .system, reason: try? Reason("exported as \(format.rawValue)")),
+            expectedVersion: nil, digest: [UInt8](repeating: 0, count: 32))
+        do throws(WriteFailure) {
+            _ = try await writer.execute(request)
+        } catch .refused {
+            // The kind, or the app, is gone since: nothing needs to be known of its installs.
+        } catch { throw Problem(error) }
     }
 
     private static func answer(

@@ -90,6 +90,18 @@ extension ImportPlan {
         self.steps.append("declare clients of the kind \(kind.rawValue)")
     }
 
+    /// Notes what installs of a kind have built in, by a file that such clients read: no change reaches these pins.
+    mutating func noteBuiltIn(_ hosts: [BuiltInHost], of kind: ClientKind, in app: App?) {
+        let hosts = hosts.filter { host in
+            !host.pins.isEmpty && app?.clients[kind]?.knows(host, .imported) != true
+        }
+        guard !hosts.isEmpty else { return }
+        self.commands.append(.noteBuiltIn(kind, hosts, .imported))
+        self.steps.append(
+            "remember the pins that installs of the kind \(kind.rawValue) have built in for \(Self.count(hosts.count, "host"))"
+        )
+    }
+
     /// A number and what it counts.
     static func count(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }

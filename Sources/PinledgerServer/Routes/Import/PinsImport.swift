@@ -50,7 +50,15 @@ struct PinsImport {
                     place: .text(line: host.line, column: host.column))
             }, to: app, isPublicSuffix: isPublicSuffix)
         self.setEnd(file.hosts.filter { !$0.pins.isEmpty }, app, now)
-        if let kind = file.kind { self.plan.declare(kind, in: app) }
+        guard let kind = file.kind else { return }
+        self.plan.declare(kind, in: app)
+        let isReportEnforced = kind.profile().reportOnly.isEnforced
+        self.plan.noteBuiltIn(
+            file.hosts.map { host in
+                BuiltInHost(
+                    host.pattern, pins: host.pins,
+                    isEnforced: host.mode == .enforce || host.mode == .reportOnly && isReportEnforced)
+            }, of: kind, in: app)
     }
 
     /// Takes over the end of the pins, where it is the same for all of them.

@@ -49,6 +49,21 @@ extension ClientCheck {
         return subtree != .all || host.includesSubdomains || exact.includesSubdomains
     }
 
+    /// The hosts of a file that is exported now, with the pins that it has.
+    fileprivate var exported: [BuiltInHost] {
+        self.view.hosts.compactMap { host in
+            guard host.mode == .enforce || host.mode == .reportOnly && self.profile.reportOnly.isReported,
+                !self.isLeftOut(host)
+            else { return nil }
+            let kept =
+                self.profile.comparison == .ownKeyOrAuthorities ? PinnedIdentities(of: host).kept : host.orderedPins
+            let pins = kept.filter { self.hasPlace(for: $0, of: host) }.map(\.pin)
+            return BuiltInHost(
+                host.pattern, pins: pins,
+                isEnforced: host.mode == .enforce || self.profile.reportOnly.isEnforced)
+        }.filter { !$0.pins.isEmpty }
+    }
+
     private func hasPlace(for pin: ClientView.ClientPin, of host: ClientView.Host) -> Bool {
         switch self.profile.comparison {
         case .builtin: false
@@ -57,5 +72,12 @@ extension ClientCheck {
         case .certificate(ofAnyHost: _, let orAuthority):
             !self.given(pin, at: host).isEmpty || orAuthority && pin.isAuthority(at: host.pattern)
         }
+    }
+}
+
+extension ClientView {
+    /// The hosts of a file that is exported for a kind now, with the pins that it has: what installs get built in.
+    package func exported(for kind: ClientKind, _ settings: ClientSettings) -> [BuiltInHost] {
+        ClientCheck(kind: kind, settings: settings, view: self).exported
     }
 }

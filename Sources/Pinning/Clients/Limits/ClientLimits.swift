@@ -32,6 +32,7 @@ package enum ClientLimits {
         findings += OverlapLimits.findings(of: check)
         findings += CertificateLimits.findings(of: check)
         findings += SwitchLimits.findings(of: check)
+        findings += BuiltInLimits.findings(of: check)
         findings += RolloutLimits.findings(of: check)
         findings += ExpiryLimits.findings(of: check)
         findings += SigningLimits.findings(of: check)

@@ -7,16 +7,25 @@ enum SwitchLimits {
     }
 
     /// The hosts whose pins installs enforce, and which an operator may want to turn off: those that are off by their
-    /// mode are reported separately.
+    /// mode are reported separately, of served kinds.
     private static func concerned(_ check: ClientCheck) -> [ClientView.Host] {
         check.view.hosts.filter { host in
-            switch host.mode {
+            // The mode says what new files have, and not what installs have.
+            guard check.profile.isServed else { return Self.isBuiltIn(host, check) }
+            return switch host.mode {
             case .enforce: !host.pins.isEmpty
             case .reportOnly: !host.pins.isEmpty && check.profile.reportOnly.isEnforced
             case .off: false
             case nil: true
             }
         }
+    }
+
+    /// Whether installs of a kind that is not served have enforced pins of a host built in, as far as it is known.
+    private static func isBuiltIn(_ host: ClientView.Host, _ check: ClientCheck) -> Bool {
+        let files = check.builtIn(at: host.pattern)
+        guard files.isEmpty else { return files.contains(where: \.isEnforced) }
+        return host.mode != .off && (host.mode == nil || !host.pins.isEmpty)
     }
 
     private static func why(_ check: ClientCheck) -> String {
@@ -105,6 +114,11 @@ enum SwitchLimits {
         let ready = "Make sure that the served key is pinned, as if the mode were enforce."
         return hosts.compactMap { host in
             let pattern = host.pattern
+            if check.builtIn(at: pattern).contains(where: \.isEnforced) {
+                return check.unheard(
+                    .reportOnly, host: host, "\(pattern) only reports, but \(Self.why(check)).",
+                    remedy: Self.remedy(check))
+            }
             switch check.profile.reportOnly {
             case .reports(systemEnforces: true):
                 return check.unheard(
@@ -118,10 +132,13 @@ enum SwitchLimits {
                     "\(pattern) only reports: \(title) allows connections, and warns only in its own log.",
                     remedy: watch)
             case .ignored(let severity):
+                let effect =
+                    check.profile.isServed
+                    ? "it allows connections, and reports no mismatch"
+                    : "new files leave the host out, and installs that have its pins built in keep enforcing"
                 return check.finding(
                     .reportOnly, severity, host: host,
-                    "\(pattern) only reports, which \(title) does not support: it allows connections, and reports no mismatch.",
-                    remedy: watch)
+                    "\(pattern) only reports, which \(title) does not support: \(effect).", remedy: watch)
             case .enforces:
                 return check.unheard(
                     .reportOnly, host: host,

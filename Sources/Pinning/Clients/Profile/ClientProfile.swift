@@ -133,7 +133,7 @@ package enum ReportOnly: Hashable, Sendable {
     }
 
     /// Whether connections are refused all the same.
-    var isEnforced: Bool { self == .enforces || self == .reports(systemEnforces: true) }
+    package var isEnforced: Bool { self == .enforces || self == .reports(systemEnforces: true) }
 
     var isIgnored: Bool {
         switch self {
