@@ -72,14 +72,18 @@ import Testing
             (
                 .modeSet(api, .baseline, .off),
                 {
+                    let pins = $0.hosts[api]?[.baseline]?.activePins.map(\.pin) ?? []
                     $0.hosts[api]?[.baseline]?.mode = .off
+                    $0.hosts[api]?[.baseline]?.lastEnforced = pins
                     $0.riskyChanges = [Self.later]
                 }
             ),
             (
                 .modeSet(api, .candidate, .off),
                 {
+                    let pins = $0.hosts[api]?.candidate?.activePins.map(\.pin) ?? []
                     $0.hosts[api]?.candidate?.mode = .off
+                    $0.hosts[api]?.candidate?.lastEnforced = pins
                     $0.riskyChanges = [Self.later]
                 }
             ),

@@ -220,6 +220,7 @@ extension SnapshotReader {
 extension Policy {
     fileprivate func write(to out: inout SnapshotWriter) {
         out.add(place: self.mode)
+        out.add(each: self.lastEnforced) { $0.add($1) }
         out.add(self.pins.count)
         for (pin, record) in self.pins {
             out.add(pin)
@@ -233,6 +234,7 @@ extension Policy {
 
     fileprivate init(_ reader: inout SnapshotReader) throws(SnapshotDefect) {
         self.init(mode: try reader.value(PinMode.self))
+        self.lastEnforced = try reader.each { (r) throws(SnapshotDefect) in try r.pin() }
         let count = try reader.count()
         self.pins.reserveCapacity(count)
         for _ in 0..<count {

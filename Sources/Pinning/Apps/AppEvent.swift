@@ -121,7 +121,7 @@ extension App {
             if self.hosts[pattern]?[slot] == nil {
                 self.hosts[pattern]?[slot] = Policy(mode: mode)
             } else {
-                self.hosts[pattern]?[slot]?.mode = mode
+                self.hosts[pattern]?[slot]?.set(mode)
             }
         case .candidateStarted(let pattern, let mode):
             self.hosts[pattern]?.candidate = Policy(mode: mode)

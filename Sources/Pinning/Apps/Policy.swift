@@ -5,6 +5,8 @@ package struct Policy: Hashable, Sendable {
     package var mode: PinMode
     /// Every pin this policy ever had, by digest; only active ones are published.
     package var pins: SortedMap<Pin, PinRecord>
+    /// The pins that were published when it stopped to enforce, in order; none where it enforces, or never did.
+    package var lastEnforced: [Pin] = []
 
     package init(mode: PinMode, pins: SortedMap<Pin, PinRecord> = [:]) {
         self.mode = mode
@@ -14,6 +16,13 @@ package struct Policy: Hashable, Sendable {
     /// The published pins.
     package var activePins: [(pin: Pin, role: PinRole)] {
         self.pins.filter { $0.value.state == .active }.map { ($0.key, $0.value.role) }
+    }
+
+    /// Sets another mode.
+    mutating func set(_ mode: PinMode) {
+        if self.mode == .enforce, mode != .enforce { self.lastEnforced = self.activePins.map(\.pin) }
+        if mode == .enforce { self.lastEnforced = [] }
+        self.mode = mode
     }
 
     /// The published pins that another policy does not publish, in order.

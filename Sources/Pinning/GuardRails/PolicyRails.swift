@@ -55,8 +55,10 @@ enum PolicyRails {
             replaced.contains(pin) || change.knowledge(of: pin, at: arm.pattern) != nil
         }
         guard arm.now.mode == .enforce, !now.isEmpty, !now.contains(where: isShown) else { return [] }
-        // An existing defect that does not become worse may stay: much was imported from systems that only kept hashes.
-        let isNew = arm.was?.mode != .enforce || !now.isSubset(of: arm.was?.activePins.map(\.pin) ?? [])
+        // An existing defect that does not become worse may stay: much was imported from systems that only kept hashes. The way back to what
+        // was enforced before is open, too.
+        let before = arm.was?.mode == .enforce ? arm.was?.activePins.map(\.pin) ?? [] : arm.was?.lastEnforced ?? []
+        let isNew = !now.isSubset(of: before)
         guard isNew || was.contains(where: isShown) else { return [] }
         return [
             Finding(

@@ -12,10 +12,12 @@ package enum RailChecks: CaseIterable, Sendable {
 
     func findings(of change: JudgedChange) -> [Finding] {
         switch (change, self) {
-        case (.app(let change), .policy): PolicyRails.findings(of: change)
-        case (.app(let change), .live): LiveRails.findings(of: change)
+        case (.app(let change), .policy):
+            PolicyRails.findings(of: change) + change.wayBack(PolicyRails.findings(of:))
+        case (.app(let change), .live): LiveRails.findings(of: change) + change.wayBack(LiveRails.findings(of:))
         case (.app(let change), .reach): ReachRails.findings(of: change)
-        case (.app(let change), .delivery): DeliveryRails.findings(of: change)
+        case (.app(let change), .delivery):
+            DeliveryRails.findings(of: change) + change.wayBack(DeliveryRails.findings(of:))
         case (.app(let change), .certificates): CertificateRails.findings(of: change)
         case (.app(let change), .authorities): AuthorityRails.findings(of: change)
         case (.app(let change), .change): ChangeRails.findings(of: change)
