@@ -4,7 +4,7 @@ import Testing
 
 /// Who writes a part of a proposed change, and what rights it is carried out with.
 @Suite struct `The authors of a change` {
-    @Test func `who can neither reject a change nor wrote a part of it does not edit it`() throws {
+    @Test func `a change is edited by its authors and by people who could reject it`() throws {
         var world = try ChangeWorld()
         try world.act(ChangeWorld.create("chg_1", ChangeWorld.addition), as: .ada)
         try world.approve("chg_1", as: .bob)
@@ -43,7 +43,7 @@ import Testing
         #expect(world.refusal(of: apply, as: .root) == nil)
     }
 
-    @Test func `what a limited token wrote never does more than that token may do`() throws {
+    @Test func `a change never does more than the token that it was written with`() throws {
         let time = noon.adding(seconds: 60)
         let missing = Refusal.permissionMissing(.weakenProtection, .app(shop))
         var world = try Self.movedBase(writtenBy: Self.narrow, notBefore: time)

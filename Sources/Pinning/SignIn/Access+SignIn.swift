@@ -276,7 +276,7 @@ extension Access {
                 events.append(.identityLinked(signIn.identity, principal: admission.principal))
             }
         }
-        // Whoever's it is: its cookie is gone, and nobody could sign it out any more.
+        // Also another person's: its cookie is gone, and nobody could sign it out any more.
         if let id = signIn.earlier, let earlier = self.tokens[id], earlier.isValid(at: context.now),
             earlier.terms?.origin?.isForBrowser == true
         {

@@ -169,7 +169,7 @@ package struct SignIn: Hashable, Sendable {
     package var authenticatedAt: Timestamp?
     /// ``SessionOrigin/isForBrowser``.
     package var isForBrowser: Bool
-    /// The id of the token that the same browser has until now: if it is a session in a browser, it ends, whoever's it is. Nil for none.
+    /// The id of the token that the same browser has until now: if it is a session in a browser, it ends, also another person's. Nil for none.
     package var earlier: String?
 
     package init(
