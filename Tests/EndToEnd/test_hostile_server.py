@@ -86,8 +86,11 @@ def home(tmp_path, certificates):
 
 
 @pytest.mark.parametrize(
-    ("form", "poisons_all"), [([], False), ([], True), (["--output", "yaml"], False), (["--output", "json"], True)],
-    ids=["free texts", "all texts", "free texts in yaml", "all texts in json"])  # fmt: skip
+    ("form", "poisons_all"),
+    # Some 60 processor seconds each: one form is enough at each landing.
+    [pytest.param([], False, id="free texts"), pytest.param([], True, id="all texts", marks=pytest.mark.daily),
+     pytest.param(["--output", "yaml"], False, id="free texts in yaml", marks=pytest.mark.daily),
+     pytest.param(["--output", "json"], True, id="all texts in json", marks=pytest.mark.daily)])  # fmt: skip
 def test_no_command_shows_what_a_terminal_obeys(home, poisons_all, form):
     commands = [words for words, flags in examples() if not form or "--output" in flags and "--csv" not in words]
     with hostile_server(poisons_all) as (address, asked), concurrent.futures.ThreadPoolExecutor(4) as pool:
