@@ -238,7 +238,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .edgeReports:
             Declaration(
                 .counter,
-                "What has become of the clients' reports that an edge got: forwarded, refused, expired or turned_away.",
+                "What has become of the clients' reports that an edge got: forwarded, refused, expired, displaced (put off by the upstream, and given up for a new one) or turned_away.",
                 labels: ["outcome"])
         case .killSwitches:
             Declaration(

@@ -24,15 +24,15 @@ package struct WrittenPin: Hashable, Sendable {
 
     /// Reads a pin with or without quotation marks around it.
     package init(_ text: String) throws(Malformed) {
+        // Before anything compares it: other text is slow to compare.
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else { throw .digest(.notBase64) }
         let text = Self.unquoted(text)
-        guard text.utf8.count <= Self.longest, text.utf8.allSatisfy({ $0 < 0x80 }) else {
-            throw .digest(Self.defect(of: text))
-        }
+        guard text.utf8.count <= Self.longest else { throw .digest(Self.defect(of: text)) }
         let lower = text.lowercased()
         for (beginning, spelling) in Self.beginnings where lower.hasPrefix(beginning) {
             let digest = Self.unquoted(text.dropFirst(beginning.count))
             // A digest may begin with a slash itself: the second one is curl's where a whole digest follows it.
-            if spelling == .curl, digest.prefix(while: { $0 != "=" }).count == 42 { continue }
+            if beginning.hasSuffix("//"), digest.prefix(while: { $0 != "=" }).count == 42 { continue }
             self.pin = try Self.digest(digest)
             self.spelling = spelling
             return
