@@ -26,8 +26,8 @@ def leaves(command: dict):
         yield from leaves(one)
 
 
-def examples() -> list[tuple[list[str], set[str]]]:
-    """The words of every example of a command that asks a server, each once, with the command's flags."""
+def examples(per_command: int) -> list[tuple[list[str], set[str]]]:
+    """The words of so many examples of every command that asks a server, each once, with the command's flags."""
     help_ = json.loads(subprocess.run([BINARY, "--experimental-dump-help"], capture_output=True, check=True, timeout=300).stdout)
     found: dict[tuple, set[str]] = {}
     for leaf in leaves(help_["command"]):
@@ -36,9 +36,9 @@ def examples() -> list[tuple[list[str], set[str]]]:
         if "--server" not in flags or tuple(path) in ENDLESS:
             continue
         lines = leaf.get("discussion", "").replace("\\\n", "").split("\n")
-        for words in (shlex.split(line)[1:] for line in lines if line.startswith("pinledger ")):
-            if words[: len(path)] == path and "--watch" not in words and "--server" not in words:
-                found[tuple(words)] = flags
+        words = [shlex.split(line)[1:] for line in lines if line.startswith("pinledger ")]
+        own = [one for one in words if one[: len(path)] == path and not {"--watch", "--server"} & set(one)]
+        found |= {tuple(one): flags for one in own[:per_command]}
     return [(list(words), flags) for words, flags in found.items()]
 
 
@@ -86,13 +86,14 @@ def home(tmp_path, certificates):
 
 
 @pytest.mark.parametrize(
-    ("form", "poisons_all"),
-    # Some 60 processor seconds each: one form is enough at each landing.
-    [pytest.param([], False, id="free texts"), pytest.param([], True, id="all texts", marks=pytest.mark.daily),
-     pytest.param(["--output", "yaml"], False, id="free texts in yaml", marks=pytest.mark.daily),
-     pytest.param(["--output", "json"], True, id="all texts in json", marks=pytest.mark.daily)])  # fmt: skip
-def test_no_command_shows_what_a_terminal_obeys(home, poisons_all, form):
-    commands = [words for words, flags in examples() if not form or "--output" in flags and "--csv" not in words]
+    ("form", "poisons_all", "per_command"),
+    # All examples take some 60 processor seconds for each form.
+    [pytest.param([], False, 1, id="free texts"), pytest.param([], False, 99, id="free texts, all examples", marks=pytest.mark.daily),
+     pytest.param([], True, 99, id="all texts", marks=pytest.mark.daily),
+     pytest.param(["--output", "yaml"], False, 99, id="free texts in yaml", marks=pytest.mark.daily),
+     pytest.param(["--output", "json"], True, 99, id="all texts in json", marks=pytest.mark.daily)])  # fmt: skip
+def test_no_command_shows_what_a_terminal_obeys(home, poisons_all, form, per_command):
+    commands = [words for words, flags in examples(per_command) if not form or "--output" in flags and "--csv" not in words]
     with hostile_server(poisons_all) as (address, asked), concurrent.futures.ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda words: Run([*words, *form], address, home), commands))
     found = {" ".join(run.words): obeyed(run.text) for run in runs}
