@@ -120,7 +120,7 @@ def expired(key: Key, path: Path) -> Path:
 
 
 FAULTS = ["no key", "another key", "open key", "no certificate", "a key in it", "another name", "over", "nothing named", "not a link", "damaged state",
-          "open directory", "linked state"]  # fmt: skip
+          "open directory", "open parent", "linked state"]  # fmt: skip
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -146,6 +146,8 @@ def test_a_defective_certificate_is_refused_and_changes_nothing(world, tmp_path,
         certificate = expired(other, tmp_path / "expired.pem")
     elif fault == "open directory":
         world.tls.chmod(0o777)
+    elif fault == "open parent":
+        world.tls.parent.chmod(0o777)
     elif fault == "linked state":
         (world.tls / "deployment.json").rename(tmp_path / "state")
         (world.tls / "deployment.json").symlink_to(tmp_path / "state")
