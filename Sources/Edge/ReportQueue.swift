@@ -71,10 +71,10 @@ package final class ReportQueue: Sendable {
     }
 
     private struct Content {
-        /// Those that may be sent, from `first` on.
+        /// The reports that may be sent, from `first` on.
         var ready: [Place] = []
         var first = 0
-        /// Those that the upstream has put off.
+        /// The reports that the upstream has put off.
         var putOff: [Place] = []
         /// When the first of them is due, or before.
         var nextDue: ContinuousClock.Instant?

@@ -51,7 +51,7 @@ package struct WrittenPin: Hashable, Sendable {
         self.spelling = Self.isURLSafe(text) ? .base64URL : .base64
     }
 
-    /// What stands before a digest, the longer ones first.
+    /// The texts before a digest, the longer ones first.
     private static let beginnings: [(String, PinSpelling)] = [
         ("pin-sha256=", .header), ("sha256//", .curl), ("sha256/", .sha256),
     ]
@@ -80,7 +80,7 @@ package struct WrittenPin: Hashable, Sendable {
         return .notBase64
     }
 
-    /// Whether a text has characters of base64url, and none of base64 alone.
+    /// True for a text with characters of base64url, and none of base64 alone.
     private static func isURLSafe(_ text: String) -> Bool {
         text.utf8.contains { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
             && !text.utf8.contains { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "/") }

@@ -78,6 +78,7 @@ def keep_switch(stage: Stage, is_broken: bool) -> Measurement:
             node.wait_until(lambda node=node: has_switch(node.api.payload(apps[0])))
         for node in nodes:
             clients.fetch(node, f"round {number}", switched=apps[0])
+        # The age that the switch has when the primary dies: what the rounds differ in.
         time.sleep(age)
         for node in nodes:
             clients.fetch(node, f"round {number}", switched=apps[0])

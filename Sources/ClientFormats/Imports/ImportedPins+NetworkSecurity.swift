@@ -212,13 +212,13 @@ extension ImportedPins {
 }
 
 extension XMLElement {
-    /// Whether an element of the name stands anywhere below.
+    /// True where an element of the name stands anywhere below.
     fileprivate func has(_ name: String) -> Bool {
         self.children.contains { $0.name == name || $0.has(name) }
     }
 }
 
 extension XMLElement.Attribute {
-    /// Whether the attribute is of the format itself, and not of XML's name spaces.
+    /// True for an attribute of the format itself: XML's name spaces are not.
     fileprivate var isOwn: Bool { self.name != "xmlns" && !self.name.contains(":") }
 }

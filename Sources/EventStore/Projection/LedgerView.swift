@@ -113,7 +113,10 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     package var leavesHistory: Bool {
         switch self {
         case .position, .streamVersion, .time, .unfit, .fork, .shrunk, .head: true
-        default: false
+        case .unreadable, .leafHash, .streamHead, .occupied, .snapshot, .contradicted, .unrecorded, .unauthenticated,
+            .unsigned,
+            .unread, .unconfirmed, .pruned, .forgotten, .rewritten, .needsUpgrade:
+            false
         }
     }
 

@@ -64,7 +64,9 @@ extension Rollout {
         return switch (self.method, other.method) {
         case (_, .percentage): true
         case (.geography, .geography): Set(self.countries).isSubset(of: other.countries)
-        default: false
+        case (.percentage, .whitelist), (.percentage, .geography), (.geography, .whitelist), (.whitelist, .whitelist),
+            (.whitelist, .geography):
+            false
         }
     }
 }
