@@ -469,7 +469,7 @@ class Server(Process):
     @contextlib.contextmanager
     def locked(self, table: str, mode: str):
         """Holds a table's lock, so that a session that wants a conflicting one waits for it."""
-        with subprocess.Popen([*self._psql, "-d", "pinledger"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
+        with subprocess.Popen([*self._psql, "-v", "ON_ERROR_STOP=1", "-d", "pinledger"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as psql:
             try:
                 psql.stdin.write(f"BEGIN; LOCK TABLE {table} IN {mode} MODE; SELECT 'held';\n")
                 psql.stdin.flush()

@@ -1,9 +1,10 @@
 """Searching the history for a text, as a reviewer does."""
 
+import threading
 import urllib.parse
 
 import pytest
-from pinledger import from_now, host_body, pin_of
+from pinledger import eventually, from_now, host_body, pin_of
 from problems import expect_problem
 
 APP, HOST = "com.example.searched", "api.searched.example"
@@ -61,3 +62,27 @@ def test_a_search_for_nothing_or_for_too_much_is_refused(api):
         answer = api.get(f"/v1/history?search={text}")
         expect_problem(answer, 400, "malformed_request")
         assert "search" in answer.json["detail"]
+
+
+def test_a_person_has_one_search_at_a_time_and_leaves_the_other_place_to_others(server, api):
+    waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'pinledger.event'::regclass AND NOT granted"
+    people = [api.holding("auditor", name=f"searcher-{number}") for number in range(3)]
+    answers: list = []
+
+    def search(person):
+        answers.append(person.get("/v1/history?search=slow"))
+
+    searches = [threading.Thread(target=search, args=[person]) for person in people[:2]]
+    with server.locked("pinledger.event", "ACCESS EXCLUSIVE"):
+        for number, thread in enumerate(searches, start=1):
+            thread.start()
+            eventually(lambda number=number: int(server.sql(waiting)) >= number, "a search that waits for the table")
+            # Whose search it is has no second one; without a share, the first person's would take the second person's place.
+            expect_problem(people[number - 1].get("/v1/history?search=second"), 503, "overloaded")
+        expect_problem(people[2].get("/v1/history?search=third"), 503, "overloaded")
+        assert answers == []
+    for thread in searches:
+        thread.join()
+    # A table that stays locked for long ends a statement, which is not a matter of places.
+    assert all(answer.status == 200 or answer.json["code"] != "overloaded" for answer in answers)
+    api.must("GET", "/v1/history?search=slow")

@@ -147,21 +147,8 @@ import Testing
     }
 
     @Test(arguments: [
-        // The points of small order, then spelled with y + p or with a sign that x = 0 does not have.
-        "0000000000000000000000000000000000000000000000000000000000000000",
-        "0000000000000000000000000000000000000000000000000000000000000080",
+        // A point of small order; all of them are in Ed25519EncodingTests.
         "0100000000000000000000000000000000000000000000000000000000000000",
-        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-        "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
-        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
-        "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
-        "0100000000000000000000000000000000000000000000000000000000000080",
-        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
         // Another point, spelled with p + 3.
         "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
         // No point at all.

@@ -58,7 +58,7 @@ final class KeySelfTest {
     }
 
     /** A key factory that names the algorithm, for keys that it holds itself. */
-    public static final class NoKeys extends KeyFactorySpi {
+    public static class NoKeys extends KeyFactorySpi {
         @Override
         protected PublicKey engineGeneratePublic(KeySpec spec) throws InvalidKeySpecException {
             throw new InvalidKeySpecException("use KeyPairGenerator");
@@ -80,8 +80,8 @@ final class KeySelfTest {
         }
     }
 
-    /** A key factory that makes a key of anything. */
-    public static final class AnyKey extends KeyFactorySpi {
+    /** A key factory that makes a public key of anything. */
+    public static final class AnyKey extends NoKeys {
         @Override
         protected PublicKey engineGeneratePublic(KeySpec spec) {
             return new PublicKey() {
@@ -102,16 +102,6 @@ final class KeySelfTest {
                     return new byte[0];
                 }
             };
-        }
-
-        @Override
-        protected PrivateKey engineGeneratePrivate(KeySpec spec) throws InvalidKeySpecException {
-            throw new InvalidKeySpecException("none");
-        }
-
-        @Override
-        protected <T extends KeySpec> T engineGetKeySpec(Key key, Class<T> type) throws InvalidKeySpecException {
-            throw new InvalidKeySpecException("none");
         }
 
         @Override
