@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "deploy/package"
 
 
 def run(*command, **more) -> str:
-    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, timeout=600, **more)
+    done = subprocess.run([str(each) for each in command], capture_output=True, text=True, timeout=1800, **more)
     assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
     return done.stdout
 

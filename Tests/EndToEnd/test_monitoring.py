@@ -147,7 +147,7 @@ def test_the_tests_of_the_rules_notice_an_alert_that_never_fires(programs, tmp_p
     files = sorted(tmp_path.glob(f"*/{UNIT.name}"))
     # In one stream: it names the file at one end, and what failed of it at the other.
     done = subprocess.run(
-        [programs / "promtool", "test", "rules", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
+        [programs / "promtool", "test", "rules", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=1800
     )  # fmt: skip
     said = re.split(r"^Unit Testing: +", done.stdout, flags=re.M)
     failed = {Path(part.split()[0]).parent.name for part in said[1:] if "FAILED" in part}

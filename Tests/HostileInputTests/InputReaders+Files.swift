@@ -1,6 +1,7 @@
 import Foundation
 import KeyFiles
 import PinWire
+import Testing
 
 @testable import ClientFormats
 @testable import Keys
@@ -9,13 +10,15 @@ import PinWire
 extension InputReader {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
 
-    /// The files of a folder of test data.
-    static func files(_ folder: String, ending suffix: String = "", atMost limit: Int = 200) -> [[UInt8]] {
+    /// The files of a folder of test data. A folder without any fails the run: its reader would be given noise alone.
+    static func files(_ folder: String, ending suffix: String = "") -> [[UInt8]] {
         let path = Self.root.appending(path: folder)
         let names = (try? FileManager.default.contentsOfDirectory(atPath: path.path)) ?? []
-        return names.sorted().filter { $0.hasSuffix(suffix) }.prefix(limit).compactMap {
+        let files = names.sorted().filter { $0.hasSuffix(suffix) }.compactMap {
             (try? Data(contentsOf: path.appending(path: $0))).map(Array.init)
         }
+        if files.isEmpty { Issue.record("\(path.path) has no files to make inputs of") }
+        return files
     }
 
     private static let pin = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
@@ -32,7 +35,7 @@ extension InputReader {
     /// Files that operators upload, or name to the command line.
     static let files: [InputReader] = [
         InputReader(
-            "a certificate or a key", bytes: files("CertificatesTests/Vectors/seeds", atMost: 25),
+            "a certificate or a key", bytes: files("KeyFilesTests/Vectors/seeds"),
             frames: [
                 Frame(), Frame("-----BEGIN ", "-----\nAA==\n-----END A-----\n"),
                 Frame("-----BEGIN CERTIFICATE-----\n", "\n-----END CERTIFICATE-----\n"), Frame("sha256/"),
