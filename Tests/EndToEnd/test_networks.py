@@ -118,6 +118,16 @@ def test_operators_get_through_while_strangers_hold_every_connection(node, flood
     assert api.request("DELETE", f"{target}?reason=over").status == 200
 
 
+def test_silent_connections_keep_no_operator_of_their_network_out(node):
+    operator = f"Authorization: Bearer {node.api.token}"
+    with Crowd(node) as crowd:
+        # More than a network may have and may try within a second, if this machine makes them within one.
+        for number in range(700):
+            crowd.wires.append(Wire(node.port, source=f"127.0.30.{1 + number % 200}"))
+        with Wire(node.port, source="127.0.30.1") as wire:
+            assert wire.send(get("/v1/apps", operator)).answer().status == 200
+
+
 def test_a_client_above_the_limit_is_asked_to_retry_and_health_is_answered(node, full):
     with Wire(node.port, source="127.0.9.1") as wire:
         assert wire.send(get("/healthz")).answer().status == 200

@@ -10,7 +10,12 @@ import Synchronization
 /// keeps its place; of public requests only those about the node's health are answered; and it gives way to the next
 /// new connection. So a client that holds every place keeps no operator out, unless it opens, between an operator's
 /// connecting and the end of its request's head, as many new connections as the reserve has places. A network for which
-/// there is no other place gets a bounded number of trials in a second; further connections are closed at once.
+/// there is no other place gets a bounded number of trials in a second.
+///
+/// A connection keeps its place against others of its network once a request's head has come on it. Until then it gives
+/// way to a new one of the same network for which there is no other place, the oldest first: after a second
+/// (``patience``), and at once where that network has had its trials for this second. So a network with any silent
+/// connection always gets its newest one in, and no other network loses a place to it.
 final class ConnectionPlaces: Sendable {
     struct Limits: Sendable {
         /// In all, with the reserve.
@@ -44,12 +49,17 @@ final class ConnectionPlaces: Sendable {
         var taken: Set<ObjectIdentifier> = []
         var networks: [ClientNetwork: Int] = [:]
         var trials: [ObjectIdentifier: Trial] = [:]
+        /// Those of any kind on which no head has come.
+        var silent = SilentConnections()
         var operators: Set<ObjectIdentifier> = []
         var nextNumber: UInt64 = 0
         /// The trials that each network began since `countedSince`, within a second.
         var attempts: [ClientNetwork: Int] = [:]
         var countedSince = NIODeadline.uptimeNanoseconds(0)
     }
+
+    /// How long a connection without a request's head keeps its place against others of its network.
+    static let patience = TimeAmount.seconds(1)
 
     /// The most networks whose trials are counted within a second; others wait for the next.
     private static let attemptLimit = 4096
@@ -79,62 +89,109 @@ final class ConnectionPlaces: Sendable {
         return ClientNetwork(of: address)
     }
 
-    /// Whether to close a new connection of a network at once: there is no place for it, and its network has had its
-    /// trials for this second. Otherwise it counts as a trial.
+    /// Whether to close a new connection of a network at once: there is no place for it, its network has had its trials
+    /// for this second, and none of that network's connections is silent. Otherwise it counts as a trial, unless one
+    /// that has been silent for long gives way to it.
     func refusesAtOnce(_ network: ClientNetwork?, at now: NIODeadline) -> Bool {
         guard let network else { return false }
         return self.state.withLock { state in
             let hasShare = state.networks[network, default: 0] < self.networkLimit.load(ordering: .relaxed)
             if hasShare, state.taken.count < self.limits.connections - self.limits.reserve { return false }
+            if self.yielding(in: state, to: network, after: Self.patience, at: now) != nil { return false }
             guard self.limits.reserve > 0 else { return !hasShare }
             if now - state.countedSince >= .seconds(1) {
                 state.attempts.removeAll(keepingCapacity: true)
                 state.countedSince = now
             }
             let count = state.attempts[network, default: 0]
-            guard count < self.limits.trialsPerSecond, count > 0 || state.attempts.count < Self.attemptLimit else {
-                return true
-            }
-            state.attempts[network] = count + 1
-            return false
+            guard count > 0 || state.attempts.count < Self.attemptLimit else { return true }
+            // One more than there may be says that there were too many.
+            state.attempts[network] = min(count, self.limits.trialsPerSecond) + 1
+            guard count >= self.limits.trialsPerSecond else { return false }
+            return self.yielding(in: state, to: network, after: .zero, at: now) == nil
         }
     }
 
+    /// The connection that gives way to a new one of its network; nil for none.
+    private func yielding(
+        in state: State, to network: ClientNetwork, after patience: TimeAmount, at now: NIODeadline
+    ) -> (any Channel)? {
+        // Where the limit was lowered, connections that are there stay, and no place of theirs is passed on.
+        guard state.networks[network, default: 0] <= self.networkLimit.load(ordering: .relaxed),
+            let oldest = state.silent.oldest(of: network), now - oldest.since >= patience
+        else { return nil }
+        return oldest.channel
+    }
+
     /// Finds a place for a connection, which MUST give it back unless there is none.
-    func take(_ channel: any Channel, of network: ClientNetwork?) -> Admission {
+    func take(_ channel: any Channel, of network: ClientNetwork?, at now: NIODeadline) -> Admission {
         let (admission, displaced): (Admission, (any Channel)?) = self.state.withLock { state in
             let own = network.map { state.networks[$0, default: 0] } ?? 0
             if own < self.networkLimit.load(ordering: .relaxed),
                 state.taken.count < self.limits.connections - self.limits.reserve
             {
-                Self.take(ObjectIdentifier(channel), network, &state)
+                Self.take(channel, network, &state, at: now)
                 return (.place, nil)
+            }
+            if let network {
+                let isPressed = state.attempts[network, default: 0] > self.limits.trialsPerSecond
+                let patience = isPressed ? .zero : Self.patience
+                if let oldest = self.yielding(in: state, to: network, after: patience, at: now) {
+                    return (self.pass(on: oldest, to: channel, of: network, &state, at: now), oldest)
+                }
             }
             // Without a reserve, the listener itself stops accepting; a few may come at once all the same.
             guard self.limits.reserve > 0 else {
                 guard own < self.networkLimit.load(ordering: .relaxed) else { return (.none, nil) }
-                Self.take(ObjectIdentifier(channel), network, &state)
+                Self.take(channel, network, &state, at: now)
                 return (.place, nil)
             }
             var displaced: (any Channel)?
             if state.trials.count + state.operators.count >= self.limits.reserve {
                 guard let id = Self.dispensable(of: state.trials) else { return (.none, nil) }
                 displaced = state.trials.removeValue(forKey: id)?.channel
+                state.silent.remove(id)
             }
-            state.trials[ObjectIdentifier(channel)] = Trial(
-                channel: channel, network: network, number: state.nextNumber)
-            state.nextNumber += 1
-            self.trials.store(state.trials.count, ordering: .relaxed)
+            self.begin(channel, network, &state, at: now)
             return (.trial, displaced)
         }
         displaced?.close(promise: nil)
         return admission
     }
 
+    /// Gives a connection the place of another one of its network.
+    private func pass(
+        on oldest: any Channel, to channel: any Channel, of network: ClientNetwork, _ state: inout State,
+        at now: NIODeadline
+    ) -> Admission {
+        let id = ObjectIdentifier(oldest)
+        state.silent.remove(id)
+        guard state.trials.removeValue(forKey: id) == nil else {
+            self.begin(channel, network, &state, at: now)
+            return .trial
+        }
+        state.taken.remove(id)
+        state.taken.insert(ObjectIdentifier(channel))
+        state.silent.add(channel, of: network, at: now)
+        return .place
+    }
+
+    /// Puts a connection on trial.
+    private func begin(_ channel: any Channel, _ network: ClientNetwork?, _ state: inout State, at now: NIODeadline) {
+        state.trials[ObjectIdentifier(channel)] = Trial(channel: channel, network: network, number: state.nextNumber)
+        state.nextNumber += 1
+        state.silent.add(channel, of: network, at: now)
+        self.trials.store(state.trials.count, ordering: .relaxed)
+    }
+
+    /// A request's head has come on a connection: it gives way to no other of its network any more.
+    func hear(_ id: ObjectIdentifier) { self.state.withLock { $0.silent.remove(id) } }
+
     /// Gives a connection's place back.
     func giveBack(_ channel: any Channel, of network: ClientNetwork?) {
         let id = ObjectIdentifier(channel)
         self.state.withLock { state in
+            state.silent.remove(id)
             if state.trials.removeValue(forKey: id) != nil {
                 self.trials.store(state.trials.count, ordering: .relaxed)
             } else if state.taken.remove(id) != nil {
@@ -146,6 +203,13 @@ final class ConnectionPlaces: Sendable {
                 state.operators.remove(id)
             }
         }
+    }
+
+    private static func take(
+        _ channel: any Channel, _ network: ClientNetwork?, _ state: inout State, at now: NIODeadline
+    ) {
+        Self.take(ObjectIdentifier(channel), network, &state)
+        state.silent.add(channel, of: network, at: now)
     }
 
     private static func take(_ id: ObjectIdentifier, _ network: ClientNetwork?, _ state: inout State) {

@@ -97,18 +97,17 @@ struct ConnectionSetup: HTTPChannelHandler {
             // A client that does not read must not fill the system's memory.
             try? channel.syncOptions?.setOption(.socketOption(.so_sndbuf), value: Self.sendBuffer)
             let promise = channel.eventLoop.makePromise(of: Exchange?.self)
-            let gate = ConnectionGate(places: self.places, log: self.log) { isOnTrial in
-                let pipeline = channel.pipeline.syncOperations
-                // First: whatever happens now, it keeps the promise.
-                try pipeline.addHandler(
-                    FastPath.connectionHandler(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
-                if let certificate = self.certificate {
-                    try pipeline.addHandler(
-                        NIOSSLServerHandler(context: certificate.current(of: self.content)), position: .first)
-                }
-            } refuse: {
-                promise.succeed(nil)
+            let secure = self.certificate.map { certificate in
+                { NIOSSLServerHandler(context: certificate.current(of: self.content)) as any ChannelHandler }
             }
+            let gate = ConnectionGate(
+                places: self.places, log: self.log,
+                install: { isOnTrial in
+                    // First: whatever happens now, it keeps the promise.
+                    try channel.pipeline.syncOperations.addHandler(
+                        FastPath.connectionHandler(setup: self, share: share, isOnTrial: isOnTrial, upgrade: promise))
+                }, secure: secure,
+                refuse: { promise.succeed(nil) })
             try channel.pipeline.syncOperations.addHandler(gate)
             return Connection(channel: channel, exchange: promise.futureResult)
         }

@@ -51,6 +51,8 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
     /// The connection has no place outside the operators' reserve: what is asked goes to the router, which knows operators.
     private var isOnTrial: Bool
     private let beganAt: UInt32
+    /// A request's head has come: the connection keeps its place.
+    private var isHeard = false
     private var isUpgraded = false
     /// There with HTTP/2.
     private var streams: PreparedStreams?
@@ -154,6 +156,7 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
                 if let plain, self.beginStream(plain, buffer, context) { return }
                 return self.callDecoder(with: buffer, context)
             }
+            self.hear(context)
             buffer.moveReaderIndex(forwardBy: request.length)
             if self.share.scratch.readableBytes > Self.flushSize {
                 self.write(context)
@@ -163,6 +166,13 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
         }
         self.write(context)
         self.phase = .waiting(since: self.share.now)
+    }
+
+    /// Tells once that a request's head has come.
+    private func hear(_ context: ChannelHandlerContext) {
+        guard !self.isHeard else { return }
+        self.isHeard = true
+        self.setup.places.hear(ObjectIdentifier(context.channel))
     }
 
     /// What is answered here.
@@ -220,6 +230,7 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
         else { return false }
         self.share.notes?.noteStream(
             of: wanted.app, peer: context.channel.remoteAddress, forwardedFor: wanted.forwardedFor)
+        self.hear(context)
         self.content = .stream(stream)
         self.phase = .busy
         self.mustFlush = false
@@ -281,7 +292,10 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
 
     // MARK: What the HTTP/1.1 handlers tell
 
-    func isAnswering() { if case .closing = self.phase {} else { self.phase = .busy } }
+    func isAnswering() {
+        if let context = self.context { self.hear(context) }
+        if case .closing = self.phase {} else { self.phase = .busy }
+    }
 
     func isWaiting() { if case .closing = self.phase {} else { self.phase = .waiting(since: self.share.now) } }
 
@@ -323,7 +337,8 @@ final class FastPathHandler: ChannelDuplexHandler, ConnectionFront {
         self.content = .messages
         self.phase = .opening(since: self.share.now)
         let streams = PreparedStreams(
-            answers: self.answers, share: self.share, limits: self.setup.limits, onRefusal: self.setup.audit)
+            answers: self.answers, share: self.share, limits: self.setup.limits, onRefusal: self.setup.audit,
+            onHead: { [weak self] in if let self, let context = self.context { self.hear(context) } })
         self.streams = streams
         // Handlers can only be added to a channel that is there.
         do { try context.pipeline.syncOperations.addHandler(streams) } catch { return context.close(promise: nil) }

@@ -21,6 +21,7 @@ final class PreparedStreams: ChannelDuplexHandler {
     private let share: EventLoopState
     private let limits: Server.Limits
     private let onRefusal: OnRefusal
+    private let onHead: () -> Void
     private var context: ChannelHandlerContext?
 
     private var input = FrameInput()
@@ -58,15 +59,18 @@ final class PreparedStreams: ChannelDuplexHandler {
     /// Streams reset after their answer, since when.
     private var resets = (count: 0, since: UInt32(0))
 
-    /// - Parameter onRefusal: Told of what is no HTTP/2, and ends the connection.
+    /// - Parameters:
+    ///   - onRefusal: Told of what is no HTTP/2, and ends the connection.
+    ///   - onHead: Told of each head of a request.
     init(
         answers: PreparedAnswers?, share: EventLoopState, limits: Server.Limits,
-        onRefusal: @escaping OnRefusal = { _, _, _ in }
+        onRefusal: @escaping OnRefusal = { _, _, _ in }, onHead: @escaping () -> Void = {}
     ) {
         self.answers = answers
         self.share = share
         self.limits = limits
         self.onRefusal = onRefusal
+        self.onHead = onHead
         self.lastUse = share.now
         self.lastReceived = share.now
         self.budget = FrameBudget(at: share.now)
@@ -189,6 +193,7 @@ final class PreparedStreams: ChannelDuplexHandler {
             return self.passBlock(ByteBuffer(bytes: [0x80]), block, context)
         }
         if block.stream > max(self.answered, self.routed), !block.stream.isMultiple(of: 2) {
+            self.onHead()
             self.budget.request()
             if block.isEnd, self.isAnswering(context), let request = PlainStream(fields),
                 self.answer(request, block.stream, context)
