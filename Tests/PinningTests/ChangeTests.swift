@@ -254,7 +254,23 @@ import Testing
         ([enforced], [.dropCandidate(api)]), ([enforced], [.rollout(api, .rollBack(.requested, detail: nil))]),
         ([enforced], [.setHostRollout(api, Rollout(basisPoints: 5_000))]),
         ([enforced], [.setVersionGate(VersionGate(minimumBuild: 2))]),
+        // The server may weaken it by itself, and by what other servers it may.
+        ([], [acting]), ([.setEndpoints(api, elsewhere)], [acting]),
+        ([.setMonitoring(Monitoring(isEnabled: false, reaction: .act))], [acting]),
+        ([acting], [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .act))]),
+        ([acting], [.setEndpoints(api, elsewhere)]),
+        ([acting, .setEndpoints(api, elsewhere)], [.setEndpoints(api, nil)]),
+        (
+            [acting],
+            [
+                .addHost(host("new.example.com"), includesSubdomains: false, mode: .off, pins: []),
+                .setEndpoints(host("new.example.com"), elsewhere),
+            ]
+        ),
     ]
+
+    private static let acting = AppCommand.setMonitoring(Monitoring(isEnabled: true, reaction: .act))
+    private static let elsewhere = Endpoint(host: host("elsewhere.example")).map { [$0] }
 
     private static let enforced = AppCommand.startCandidate(
         api, mode: .enforce, copiesBaseline: nil, pins: [new(1), new(2, .backup)])
@@ -292,6 +308,8 @@ import Testing
             .rename("X"), .addPin(api, .baseline, new(5, .backup)), .setSubdomains(api, includesSubdomains: true),
             .addHost(host("new.example.com"), includesSubdomains: false, mode: .off, pins: []),
             .setPinsValidUntil(nil), .startCandidate(api, mode: .reportOnly, copiesBaseline: nil, pins: []),
+            .setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .shadow)),
+            .setEndpoints(api, Self.elsewhere),
         ]
         for command in others { #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)") }
         // Without a candidate, and with one as strong, devices have no less.
@@ -303,6 +321,33 @@ import Testing
         ] {
             #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)")
         }
+    }
+
+    @Test func `a new app whose server may act by itself, and an end of that, are told apart`() throws {
+        var world = try ChangeWorld()
+        try world.record(
+            .access(.defineRole(roleName("weak"), [.readApps, .createApps, .changeApps, .readChanges])))
+        try world.record(
+            .access(
+                .issueToken(
+                    newToken("tok_w", digest: sha256([78]), [Grant(role: roleName("weak"), apps: [.all])]))))
+        for rule in world.state.access.approvalRules.values {
+            try world.record(.access(.removeApprovalRule(rule.name)))
+        }
+        let weak = Actor(kind: .token, id: "tok_w", name: "w")
+        let till = Command.app(appID("org.example.till"), [.create(displayName: "T"), Self.acting])
+        #expect(
+            world.refusal(till, as: weak) == .permissionMissing(.weakenProtection, .app(appID("org.example.till"))))
+        try world.record(.app(shop, [Self.acting]))
+        #expect(world.refusal(.app(shop, [.setMonitoring(Monitoring())]), as: weak) == nil)
+        // A revert does what the change would.
+        let before = try #require(world.state.apps[shop])
+        try world.record(.app(shop, [.setMonitoring(Monitoring())]))
+        let past = PastChange(
+            position: 1, events: [.monitoringSet(Monitoring())], before: before,
+            after: try #require(world.state.apps[shop]))
+        #expect(
+            world.refusal(.app(shop, [.revert(past)]), as: weak) == .permissionMissing(.weakenProtection, .app(shop)))
     }
 
     @Test func `an operator at the database and the server itself are not bound, and other apps neither`() throws {

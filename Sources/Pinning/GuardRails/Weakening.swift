@@ -5,6 +5,9 @@ import PinWire
 /// It is judged by what devices get, as ``Evaluator`` decides it, and not by the form of the commands. Where that cannot be told
 /// without the devices, it counts as weaker: a set of devices that is not known to be within another is taken to have others.
 /// Kill switches, the end of an app and the mode of its pins after their time have permissions and rules of their own.
+///
+/// What the server may do by itself counts when it is allowed, since nobody is asked when it happens: reactions to reports that go
+/// beyond a roll-back, and the services whose keys such a reaction rests on.
 struct Weakening: Hashable, Sendable {
     /// The hosts for whose names some device gets less afterwards than before, or will as a rollout's plan goes on: a weaker mode, or
     /// nothing.
@@ -12,15 +15,27 @@ struct Weakening: Hashable, Sendable {
     /// Pins that are built in count as enforced where they are replaced, and as nothing where they replace a policy: no release is known
     /// to have them.
     private(set) var hosts: [HostPattern] = []
-    /// Whether clients stop enforcing pins of all hosts sooner, or fall back to fewer built-in ones.
+    /// Whether clients stop enforcing pins of all hosts sooner, or fall back to fewer built-in ones, or the server may do more to
+    /// protection by itself.
     private(set) var isOfApp = false
 
     /// Linear in the size of the change and of the app.
     ///
     /// - Parameter touched: The hosts that the events name.
     init(from before: App?, to after: App, by events: [AppEvent], of touched: [HostPattern]) {
-        guard let before else { return }
+        let reach = SelfActing(after)
         var weakened: Set<HostPattern> = []
+        if reach > .none {
+            weakened.formUnion(
+                touched.filter { pattern in
+                    after.hosts[pattern].map { $0.endpoints != before?.hosts[pattern]?.endpoints } ?? false
+                })
+        }
+        self.isOfApp = reach > SelfActing(before)
+        guard let before else {
+            self.hosts = weakened.sorted()
+            return
+        }
         for pattern in touched {
             guard let was = before.hosts[pattern], let now = after.hosts[pattern],
                 was.includesSubdomains == now.includesSubdomains
@@ -46,7 +61,7 @@ struct Weakening: Hashable, Sendable {
         let (was, now) = (before.fallback, after.fallback)
         let isNarrower =
             was != now && was.usesBuiltinPins && (!now.usesBuiltinPins || !Set(was.hosts).isSubset(of: now.hosts))
-        self.isOfApp = isSooner || isNarrower
+        self.isOfApp = self.isOfApp || isSooner || isNarrower
     }
 
     /// The hosts that came, went, or changed whether subdomains are included, and for whose names another host holds now, or
@@ -68,6 +83,23 @@ struct Weakening: Hashable, Sendable {
             judge(builtin.text, pattern)
         }
         return weakened
+    }
+
+    // MARK: What the server may do
+
+    /// How far the server's own reactions to reports may go beyond a roll-back, the least first.
+    private enum SelfActing: Comparable {
+        case none
+        case reportOnly
+        case killSwitch
+
+        init(_ app: App?) {
+            guard let monitoring = app?.monitoring, monitoring.isEnabled, monitoring.reaction == .act else {
+                self = .none
+                return
+            }
+            self = monitoring.autoDisables ? .killSwitch : .reportOnly
+        }
     }
 
     // MARK: What devices get
