@@ -68,6 +68,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case killSwitches = "pinledger_kill_switches"
     case openChanges = "pinledger_open_changes"
     case signingKeys = "pinledger_signing_keys"
+    case unusableSecrets = "pinledger_unusable_secrets"
     case rootExpiry = "pinledger_root_expiry_timestamp_seconds"
     case tokenExpiry = "pinledger_next_token_expiry_timestamp_seconds"
     case pausedWebhooks = "pinledger_paused_webhooks"
@@ -246,6 +247,11 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .openChanges:
             Declaration(.gauge, "Proposed changes that wait for approvals, for their time or to be applied.")
         case .signingKeys: Declaration(.gauge, "Keys of documents, by state.", labels: ["state"])
+        case .unusableSecrets:
+            Declaration(
+                .gauge,
+                "Secrets that the ledger names and that this node cannot open, by kind; the active signing key aside.",
+                labels: ["kind"])
         case .rootExpiry:
             Declaration(
                 .gauge, "When the newest root of trust ends, in seconds since 1970; none where none was published.")

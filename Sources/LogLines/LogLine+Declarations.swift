@@ -407,6 +407,13 @@ extension LogLine {
                 advice: Self.checkDatabase)
         case .secretsNotErased:
             .init(.warning, "unused secrets are not erased yet; the node tries again", advice: Self.checkDatabase)
+        case .secretUnavailable:
+            .init(
+                .error,
+                "a secret that the ledger names cannot be opened; this node serves documents, and what takes the secret fails",
+                advice:
+                    "Restore its row from a backup, or make another one: `pinledger handbook backup`, \"Lost keys\". Find out who damaged it."
+            )
         case .signingKeyNotErased:
             .init(
                 .warning, "the private half of a signing key is not erased yet; the node tries again",

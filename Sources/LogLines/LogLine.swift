@@ -122,6 +122,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case materialNotStored = "material_not_stored"
     case materialNotErased = "material_not_erased"
     case secretsNotErased = "secrets_not_erased"
+    case secretUnavailable = "secret_unavailable"
     case signingKeyNotErased = "signing_key_not_erased"
     case reportKeyNotErased = "report_key_not_erased"
 

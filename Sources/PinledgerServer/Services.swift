@@ -53,6 +53,8 @@ package struct Services: Sendable {
     package var environment: DecisionEnvironment
     /// Whether documents stay behind the ledger.
     package let lag: DocumentLag
+    /// The secrets that this node cannot open.
+    package let secretFaults = SecretFaults()
     /// The requests that the ledger is to know of.
     package let audit = AuditCounter()
     /// The tokens that were accepted lately.

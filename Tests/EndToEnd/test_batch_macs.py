@@ -185,6 +185,48 @@ def test_a_node_whose_signing_key_was_erased_starts_serves_and_says_that_it_cann
         node.stop()
 
 
+def test_a_node_starts_and_serves_whatever_secret_cannot_be_opened_and_says_which(database):
+    node, api = database.serve("--kek-file", str(database.key))
+    try:
+        api.must("PUT", f"/v1/apps/{APP}/clients/ssl_pinning", {"settings": {}})
+        client = api.must("POST", f"/v1/apps/{APP}/clients/ssl_pinning/key", {}).json["key"]["key_id"]
+        telemetry = api.must("POST", f"/v1/apps/{APP}/telemetry-keys", {}).json["key_id"]
+        hook = api.must("POST", "/v1/webhooks", {"url": "https://hooks.invalid/pins"}).json["webhook_id"]
+        api.must("POST", "/v1/log", {"origin": "pins.example.com/log"})
+        log = api.get("/v1/log").json["keys"][0]["kid"]
+        assert "secret_faults" not in api.get("/readyz").json
+        version = api.payload(APP)["version"]
+    finally:
+        node.stop()
+    with psycopg.connect(database.superuser) as connection:
+        connection.execute("UPDATE pinledger.webhook_secret SET ciphertext = set_byte(ciphertext, 0, get_byte(ciphertext, 0) # 1)")
+        connection.execute("DELETE FROM pinledger.client_secret")
+        connection.execute("DELETE FROM pinledger.telemetry_secret")
+        connection.execute("DELETE FROM pinledger.signing_secret WHERE kid = %s", [log])
+    node, api = database.serve("--kek-file", str(database.key))
+    try:
+        eventually(lambda: len(api.get("/readyz").json.get("secret_faults", [])) == 4, "the node has looked")
+        ready = api.get("/readyz").json
+        assert (ready["status"], ready["serves"], ready["writes"], ready["signs"]) == ("ready", True, True, True)
+        faults = "\n".join(ready["secret_faults"])
+        for text in (client, telemetry, log, "webhook secret", "cannot be opened", "is not stored"):
+            assert text in faults
+        assert node.said("secret_unavailable")
+        metrics = api.get("/metrics").body.decode()
+        for kind in ("signing", "client", "telemetry", "webhook"):
+            assert f'pinledger_unusable_secrets{{kind="{kind}"}} 1' in metrics
+        # Documents are served, and changes are published.
+        assert api.payload(APP)["version"] == version
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "After"})
+        eventually(lambda: api.payload(APP)["version"] == version + 1, "the change is signed")
+        # What takes a secret says so, and whoever sees some apps alone learns of none.
+        tested = api.must("POST", f"/v1/webhooks/{hook}/test", {}).json
+        assert tested["delivered"] is False and "cannot be opened" in tested["error"]
+        assert "secret_faults" not in api.holding("viewer", APP).get("/readyz").json
+    finally:
+        node.stop()
+
+
 def test_a_node_without_the_key_records_nothing_where_others_have_it(database):
     node, api = database.serve()
     try:

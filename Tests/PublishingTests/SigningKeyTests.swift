@@ -40,6 +40,38 @@ struct SigningKeyTests {
         }
     }
 
+    @Test func `a secret that is gone, or that another key has sealed, is found without taking the key for another's`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let (right, other) = (try KeyEncryptionKey.random(), try KeyEncryptionKey.random())
+        let app = try Sample.app()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = right }) { node in
+            try await node.makeKey()
+            try await node.execute(try Sample.create(app))
+            let secrets = TelemetrySecrets(pool: node.node.pool, keyEncryptionKey: right)
+            for id in ["tk_kept", "tk_gone", "tk_other"] {
+                let owner = id == "tk_other" ? TelemetrySecrets(pool: node.node.pool, keyEncryptionKey: other) : secrets
+                _ = try await owner.create(id, of: app)
+                try await node.execute(try Sample.request(.telemetryKey(app, .add(id: id, note: nil))))
+            }
+            try await secrets.erase("tk_gone")
+            let trial = try await Self.trial(right, node.node)
+            #expect(trial.opened == 2 && !trial.isOfAnotherKey)
+            let state = node.node.ledger.view.state
+            let found = trial.unusable(in: state, at: .wall)
+            #expect(found.map(\.id) == ["tk_other", "tk_gone"])
+            #expect(found.last?.description == "the telemetry key tk_gone is not stored")
+            #expect(found.first?.description.contains("cannot be opened") == true)
+            // What is retired before the node has looked at all is no fault.
+            try await node.execute(try Sample.request(.telemetryKey(app, .retire(id: "tk_gone")), reason: "test"))
+            #expect(trial.unusable(in: node.node.ledger.view.state, at: .wall).map(\.id) == ["tk_other"])
+            let faults = SecretFaults()
+            #expect(faults.take(found) == found && faults.take(Array(found.prefix(1))).isEmpty)
+            #expect(faults.all.map(\.id) == ["tk_other"])
+        }
+    }
+
     @Test func `a private half that is gone keeps a node from signing, and from nothing else`() async throws {
         let database = try TestDatabase.current
         let key = try KeyEncryptionKey.random()

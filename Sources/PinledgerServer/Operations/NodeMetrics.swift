@@ -4,6 +4,7 @@ import PinWire
 import Pinning
 import Postgres
 import Publishing
+import Secrets
 
 /// The numbers of a node at one moment, for `/metrics`.
 struct NodeMetrics: Sendable {
@@ -69,6 +70,10 @@ struct NodeMetrics: Sendable {
         samples.add(.unreviewedChanges, state.changes.changes.values.count(where: \.awaitsReview))
         for key in SigningKeyState.allCases {
             samples.add(.signingKeys, state.keys.keys.values.count { $0.state == key }, key.rawValue)
+        }
+        let faults = self.services.secretFaults.all
+        for kind in StoredSecret.Kind.allCases {
+            samples.add(.unusableSecrets, faults.count { $0.kind == kind }, kind.rawValue)
         }
         let tokens = state.access.tokens.values.filter {
             [.general, .pipeline].contains($0.kind) && $0.isValid(at: now)

@@ -28,14 +28,17 @@ struct ReadinessRoutes: Sendable {
         if exchange.isOperators {
             members["status"] = .string(readiness.status(for: use))
             members.merge(self.details(readiness)) { _, detail in detail }
-            // How many apps there are is the business of those who see all of them. A node that still reads the ledger cannot
+            // How many apps there are, and which have secrets, is the business of those who see all of them. A node that still reads the ledger cannot
             // tell who does, and what it has read is all that there is to see of its progress.
             if self.services.ledger.unread == nil, !exchange.rights.allowsEverywhere(.readApps) {
-                for name in ["apps", "documents"] { members[name] = nil }
+                for name in ["apps", "documents", "secret_faults"] { members[name] = nil }
             }
         }
         return .json(.object(members), status: readiness.allows(use) ? .ok : .serviceUnavailable)
     }
+
+    /// The most secrets that are named.
+    private static let faultLimit = 20
 
     /// What is nobody's business but operators'.
     private func details(_ readiness: Readiness) -> [String: JSON] {
@@ -52,6 +55,10 @@ struct ReadinessRoutes: Sendable {
             "can_write": .bool(readiness.writes),
         ]
         details["signing_key_fault"] = self.services.keys.trouble.map { .string($0) }
+        let faults = self.services.secretFaults.all
+        if !faults.isEmpty {
+            details["secret_faults"] = .array(faults.prefix(Self.faultLimit).map { .string($0.description) })
+        }
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
         details["fault"] = (ledger.fault ?? ledger.unread ?? ledger.unsigned).map { .string($0.description) }
         details["suspension"] = ledger.suspension.map { .string($0) }

@@ -136,6 +136,9 @@ struct Node {
                 ReactionWorker(services: services, commands: commands).run,
             ]
             for work in workers { begin(work) }
+            if let key = self.configuration.keyEncryptionKey {
+                begin(SecretWorker(services: services, key: key).run)
+            }
         } else {
             begin(AuditDepositor(services: services, node: Self.name).run)
         }
