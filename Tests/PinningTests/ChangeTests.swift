@@ -438,6 +438,48 @@ import Testing
                 as: ChangeWorld.Party.other.actor) != nil)
     }
 
+    @Test func `names tell a manager of some apps nothing of the rules on others`() throws {
+        let (mine, other) = (pattern("org.example.*"), ChangeWorld.Party.other.actor)
+        func set(_ name: String, _ apps: [AppPattern], approvals: Int = 1) -> Command {
+            .access(
+                .setApprovalRule(
+                    ApprovalRule(
+                        name: roleName(name), apps: apps, permissions: [.changeApps], approvals: approvals)))
+        }
+        var world = try ChangeWorld()
+        // The name of a rule that is there, of one that is not, and of a long one.
+        func instead(_ name: String) throws -> RoleName {
+            let refusal = world.refusal(set(name, [mine]), as: other)
+            guard case .approvalRuleMisnamed(roleName(name), let instead)? = refusal else {
+                Issue.record("\(name): \(String(describing: refusal))")
+                throw CancellationError()
+            }
+            return instead
+        }
+        let ending = try instead("two-people").text.dropFirst("two-people".count)
+        #expect(try instead("no-people").text == "no-people\(ending)" && ending.utf8.count == 9)
+        let long = try instead(String(repeating: "n", count: 40)).text
+        #expect(long.utf8.count == 40 && long.hasSuffix(ending))
+        // With the ending it is theirs, to set and to change, and the ending holds them to the apps.
+        try world.record(set("two-people\(ending)", [mine]), as: other)
+        try world.record(set("two-people\(ending)", [mine, pattern("org.example.till")], approvals: 2), as: other)
+        let moved = set("two-people\(ending)", [pattern("org.example.till")])
+        guard case .approvalRuleMisnamed? = world.refusal(moved, as: other) else {
+            Issue.record("the name would be of other apps")
+            return
+        }
+        #expect(try instead("x\(ending)x").text == "x\(ending)x\(ending)")
+        // The ending of other apps is none of theirs, and a rule on their apps keeps the name that it has.
+        guard case .approvalRuleMisnamed? = world.refusal(set("a-00000000", [mine]), as: other) else {
+            Issue.record("the ending is not of these apps")
+            return
+        }
+        try world.record(set("given", [mine]))
+        try world.record(set("given", [mine], approvals: 2), as: other)
+        // Who manages the approvals of everything gives any name.
+        #expect(world.refusal(set("plain", [mine]), as: ChangeWorld.Party.root.actor) == nil)
+    }
+
     @Test func `a token that is limited to less than its owner does nothing with the owner's changes`() throws {
         var world = try ChangeWorld()
         try world.act(ChangeWorld.create("chg_1", ChangeWorld.addition, isDraft: true), as: .ada)

@@ -153,6 +153,9 @@ struct ChangeWorld {
         var many = rule
         many.approvals = 5
         refusals.append(world.refusal(.access(.setApprovalRule(many)), as: root))
+        let theirs = ApprovalRule(
+            name: roleName("theirs"), apps: [pattern("org.example.*")], permissions: [.changeApps], approvals: 1)
+        refusals.append(world.refusal(.access(.setApprovalRule(theirs)), as: Party.other.actor))
         refusals.append(world.refusal(.access(.removeFreeze(id: "none")), as: root))
         refusals.append(world.refusal(addition, as: Party.ada.actor))
         refusals.append(

@@ -78,6 +78,7 @@ import Testing
         case .tokenUnknown: .tokenUnknown
         case .tokenRevoked: .tokenRevoked
         case .approvalRuleUnknown: .approvalRuleUnknown
+        case .approvalRuleMisnamed: .approvalRuleMisnamed
         case .tooManyApprovalRules: .tooManyApprovalRules
         case .tooFewApprovers: .tooFewApprovers
         case .freezeExists: .freezeExists
@@ -166,7 +167,8 @@ import Testing
         case tokenExists, tokenUnknown, tokenRevoked
         case guarded, guardRailFixed, rotationExists, rotationUnknown, rotationPhase, rotationUnderWay
         case rotationWithoutOldKey, rotationWithoutNextKey, tooManyRotations, tooManyEndpoints, keyNotPinned
-        case approvalRuleUnknown, tooManyApprovalRules, tooFewApprovers, freezeExists, freezeUnknown, tooManyFreezes
+        case approvalRuleUnknown, approvalRuleMisnamed, tooManyApprovalRules, tooFewApprovers
+        case freezeExists, freezeUnknown, tooManyFreezes
         case approvalRequired, frozen, commandNotProposable, changeExists, changeUnknown, changeIsDraft, changeClosed
         case changeOfOthers, changeContentStale, changeConflict, changeWithoutEffect, changeNotDue, changeNeedsNoReview
         case approvalUnsigned, approvalKeyUnknown, approvalKeyTaken, tooManyApprovalKeys

@@ -33,6 +33,11 @@ extension Problem {
         case .approvalOfOwnChange(let id):
             self.init(.approvalNotCounted, "You had a part in the change \(id), so that you cannot judge it.")
         case .approvalRuleUnknown(let name): self.init(.approvalRuleUnknown, "There is no approval rule \(name).")
+        case .approvalRuleMisnamed(let name, let instead):
+            self.init(
+                .approvalRuleMisnamed,
+                "A rule of who manages the approvals of some apps alone has a name that ends as those apps ask: \(instead) instead of \(name)."
+            )
         case .tooManyApprovalRules(let limit): self.init(.limitReached, "At most \(limit) approval rules are allowed.")
         case .tooFewApprovers(let needed, let present):
             self.init(

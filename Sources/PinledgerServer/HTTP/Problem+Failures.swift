@@ -218,7 +218,8 @@ extension Problem {
             .principalExists, .principalUnknown, .principalSuspended, .tooManyPrincipals, .grantExists, .grantUnknown,
             .tooManyGrants, .tooManyPatterns, .tooManyTokens, .tokenExists, .tokenUnknown, .tokenRevoked:
             self.init(access: refusal)
-        case .approvalRuleUnknown, .tooManyApprovalRules, .tooFewApprovers, .freezeExists, .freezeUnknown,
+        case .approvalRuleUnknown, .approvalRuleMisnamed, .tooManyApprovalRules, .tooFewApprovers, .freezeExists,
+            .freezeUnknown,
             .tooManyFreezes,
             .approvalRequired, .frozen, .commandNotProposable, .changeExists, .changeUnknown, .changeIsDraft,
             .changeClosed, .changeOfOthers, .changeContentStale, .changeConflict, .changeWithoutEffect, .changeNotDue,

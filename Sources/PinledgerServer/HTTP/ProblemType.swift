@@ -116,6 +116,7 @@ enum ProblemType: String, CaseIterable, Sendable {
     case approvalKeyUnknown = "approval_key_unknown"
     case approvalKeyTaken = "approval_key_taken"
     case approvalRuleUnknown = "approval_rule_unknown"
+    case approvalRuleMisnamed = "approval_rule_misnamed"
     case identityProviderUnknown = "identity_provider_unknown"
     case identityProviderFixed = "identity_provider_fixed"
     case issuerTaken = "issuer_taken"
@@ -614,6 +615,11 @@ enum ProblemType: String, CaseIterable, Sendable {
             (
                 .conflict, "The identity is another principal's",
                 "Unlink it there first (`pinledger access identity unlink ID`)."
+            )
+        case .approvalRuleMisnamed:
+            (
+                .unprocessableContent, "The rule's name is not of its apps",
+                "Give the rule the name in `detail`. Who manages the approvals of all apps may give any name."
             )
         case .approvalRuleUnknown:
             (.notFound, "Approval rule not found", "List the rules with `pinledger access rule list`.")

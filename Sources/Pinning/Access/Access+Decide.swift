@@ -98,12 +98,10 @@ extension Access {
             try context.requireSomewhere(.manageApprovals)
             try self.checkMayManage(rule.apps, in: context)
             let known = self.approvalRules[rule.name]
-            guard known.map({ context.rights.allows(.manageApprovals, on: $0.apps) }) ?? true else {
-                throw .permissionMissing(.manageApprovals, .everywhere)
-            }
             for role in rule.roles where !self.has(role) { throw .roleUnknown(role) }
             guard known != rule else { return [] }
             try self.checkCanBeMet(rule, in: context)
+            try self.checkName(of: rule, in: context)
             guard known != nil || self.approvalRules.count < Self.approvalRuleLimit else {
                 throw .tooManyApprovalRules(limit: Self.approvalRuleLimit)
             }

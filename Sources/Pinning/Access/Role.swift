@@ -2,6 +2,9 @@
 package struct RoleName: Hashable, Comparable, Sendable, CustomStringConvertible {
     package let text: String
 
+    /// The most characters of a name.
+    static let limit = 40
+
     package var description: String { self.text }
 
     package static func < (left: RoleName, right: RoleName) -> Bool { left.text < right.text }
@@ -14,15 +17,15 @@ package struct RoleName: Hashable, Comparable, Sendable, CustomStringConvertible
     package init(_ text: String) throws(Malformed) {
         let bytes = Array(text.utf8)
         let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
-        guard (1...40).contains(bytes.count), let first = bytes.first, letters.contains(first),
+        guard (1...Self.limit).contains(bytes.count), let first = bytes.first, letters.contains(first),
             bytes.allSatisfy({
                 letters.contains($0) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
                     || [UInt8(ascii: "-"), UInt8(ascii: "_")].contains($0)
             })
         else {
             throw Malformed(
-                description: "must be 1 to 40 lower-case letters, digits, hyphens and underscores, beginning with a "
-                    + "letter, such as release-manager")
+                description: "must be 1 to \(Self.limit) lower-case letters, digits, hyphens and underscores, "
+                    + "beginning with a letter, such as release-manager")
         }
         self.text = text
     }

@@ -102,6 +102,8 @@ package enum Refusal: Error, Hashable, Sendable {
     case tokenRevoked(String)
 
     case approvalRuleUnknown(RoleName)
+    /// A manager of some apps alone gives a rule a name that a rule on other apps may have.
+    case approvalRuleMisnamed(RoleName, instead: RoleName)
     case tooManyApprovalRules(limit: Int)
     /// Fewer people could give the approvals that a rule asks for than it asks for, without who sets it.
     case tooFewApprovers(needed: Int, present: Int)
