@@ -93,6 +93,49 @@ struct SimulationTests {
         #expect(moves[0].from.pins.count == 2 && moves[0].to.pins.count == 1)
     }
 
+    private static func pin(_ byte: UInt8) throws -> Pin {
+        try #require(Pin(bytes: [UInt8](repeating: byte, count: 32)))
+    }
+
+    @Test func `a pin that is added changes the judgement of connections with its key alone`() throws {
+        var after = try Self.document(nil)
+        after.hosts[0].candidate = nil
+        var before = after
+        before.hosts[0].baseline?.pins.removeLast()
+        let result = Self.run(before, after, sample: 100)
+        #expect(result.sample.moved == 100 && result.judgingDifferently == 100)
+        let added = JudgementChange(key: try Self.pin(2), from: .refuse, to: .accept, devices: 100)
+        #expect(result.hosts[0].judgementChanges == [added])
+        let back = Self.run(after, before, sample: 100).hosts[0].judgementChanges
+        #expect(back == [JudgementChange(key: try Self.pin(2), from: .accept, to: .refuse, devices: 100)])
+    }
+
+    @Test(
+        arguments: [
+            (.enforce, .reportOnly, .refuse, .acceptAndReport), (.enforce, .off, .refuse, .accept),
+            (.reportOnly, .enforce, .acceptAndReport, .refuse), (.off, .reportOnly, .accept, .acceptAndReport),
+        ] as [(PinMode, PinMode, Judgement, Judgement)])
+    func `another mode changes the judgement of connections with a key that is not pinned alone`(
+        mode: PinMode, other: PinMode, from: Judgement, to: Judgement
+    ) throws {
+        var (before, after) = (try Self.document(nil), try Self.document(nil))
+        (before.hosts[0].candidate, after.hosts[0].candidate) = (nil, nil)
+        before.hosts[0].baseline?.mode = mode
+        after.hosts[0].baseline?.mode = other
+        let result = Self.run(before, after, sample: 10)
+        #expect(result.hosts[0].judgementChanges == [JudgementChange(key: nil, from: from, to: to, devices: 10)])
+        #expect(result.judgingDifferently == 10)
+    }
+
+    @Test func `devices that get the other of two equal policies judge nothing differently`() throws {
+        var (before, after) = (try Self.document(Self.rollout(0)), try Self.document(Self.rollout(10_000)))
+        before.hosts[0].candidate = before.hosts[0].baseline
+        after.hosts[0].candidate = after.hosts[0].baseline
+        let result = Self.run(before, after, sample: 100)
+        #expect(result.sample.moved == 100 && result.judgingDifferently == 0)
+        #expect(result.hosts[0].judgementChanges == [])
+    }
+
     @Test(arguments: [([1, 1, 1], 10), ([5, 3, 2], 7), ([1_000_000_000_000, 1], 3), ([1], 0), ([3, 3, 3, 1], 1)])
     func `a sample is divided without losing a device`(weights: [Int64], sample: Int) {
         let population = Population(source: .given, cohorts: weights.map { .init(weight: $0) })

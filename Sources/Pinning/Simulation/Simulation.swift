@@ -43,6 +43,8 @@ package struct Simulation: Sendable {
     /// The result of a simulation.
     package struct Result: Hashable, Sendable {
         package var sample = Share()
+        /// How many devices judge some connection to at least one host differently.
+        package var judgingDifferently = 0
         /// In the order of the request.
         package var hosts: [HostMoves] = []
         package var appVersions: [String?: Share] = [:]
@@ -77,7 +79,7 @@ package struct Simulation: Sendable {
             for _ in 0..<size {
                 let device = Self.device(number, of: cohort)
                 number += 1
-                var hasMoved = false
+                var (hasMoved, judgesDifferently) = (false, false)
                 for (place, host) in self.hosts.enumerated() {
                     let before = self.before.decide(host, for: device, at: self.time)
                     let after = self.after.decide(host, for: device, at: self.time)
@@ -86,8 +88,10 @@ package struct Simulation: Sendable {
                     tally.devices += 1
                     tallies[place][kinds] = tally
                     if tally.isMove { hasMoved = true }
+                    if tally.judgesDifferently { judgesDifferently = true }
                 }
                 result.sample.add(hasMoved)
+                if judgesDifferently { result.judgingDifferently += 1 }
                 result.appVersions[cohort.appVersion, default: Share()].add(hasMoved)
                 result.platforms[cohort.platform, default: Share()].add(hasMoved)
             }
@@ -120,12 +124,14 @@ package struct Simulation: Sendable {
         let from: Lot
         let to: Lot
         let isMove: Bool
+        let judgesDifferently: Bool
         var devices = 0
 
         init(from: Lot, to: Lot) {
             self.from = from
             self.to = to
             self.isMove = from != to
+            self.judgesDifferently = !Move(from: from, to: to, devices: 0).judgementChanges.isEmpty
         }
     }
 

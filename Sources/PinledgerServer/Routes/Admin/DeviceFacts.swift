@@ -58,10 +58,14 @@ extension App {
     /// A name for each of the app's patterns that devices connect to: the pattern's own, and one below it for a
     /// wildcard.
     ///
-    /// - Parameter first: Patterns that are kept where there is not room for all.
-    func sampleNames(first: [HostPattern] = [], atMost limit: Int) -> (names: [String], leftOut: Int) {
+    /// - Parameters:
+    ///   - first: Patterns that are kept where there is not room for all.
+    ///   - after: The app after a change, whose patterns are named too.
+    func sampleNames(
+        first: [HostPattern] = [], atMost limit: Int, and after: App? = nil
+    ) -> (names: [String], leftOut: Int) {
         let wanted = Set(first)
-        let patterns = self.hosts.keys.sorted()
+        let patterns = Set(self.hosts.keys).union(after.map { Set($0.hosts.keys) } ?? []).sorted()
         let ordered = patterns.filter(wanted.contains) + patterns.filter { !wanted.contains($0) }
         let names = ordered.prefix(limit).map { $0.isWildcard ? "any.\($0.name)" : $0.text }
         return (names, ordered.count - names.count)

@@ -58,10 +58,12 @@ struct SimulateRoutes: Sendable {
             throw Problem(Refusal.appUnknown(id))
         }
         let population = try await self.population(question, of: id)
+        // Hosts that the change adds are hosts of the app afterwards alone.
         let (hosts, leftOut) =
             question.hosts.map { ($0, 0) }
             ?? app.sampleNames(
-                first: question.changed + Self.hosts(of: rehearsal.events), atMost: Question.hostLimit)
+                first: question.changed + Self.hosts(of: rehearsal.events), atMost: Question.hostLimit,
+                and: rehearsal.after.apps[id])
         guard hosts.count * question.sample <= Simulation.decisionLimit else {
             throw Problem(
                 JSONDefect(
@@ -89,6 +91,7 @@ struct SimulateRoutes: Sendable {
                 ],
                 "devices": .integer(Int64(result.sample.devices)),
                 "moved": .integer(Int64(result.sample.moved)),
+                "judging_differently": .integer(Int64(result.judgingDifferently)),
                 "hosts_left_out": .integer(Int64(leftOut)),
                 "hosts": .array(result.hosts.map(\.json)),
                 "app_versions": .array(Self.json(result.appVersions, "app_version") { $0 }),
@@ -250,7 +253,19 @@ extension Simulation.HostMoves {
                 self.moves.map {
                     ["from": $0.from.json, "to": $0.to.json, "devices": .integer(Int64($0.devices))]
                 }),
+            "judged_differently": .array(self.judgementChanges.map(\.json)),
         ]
+    }
+}
+
+extension JudgementChange {
+    fileprivate var json: JSON {
+        .members([
+            "key": self.key.map { .string($0.description) },
+            "from": .string(self.from.rawValue),
+            "to": .string(self.to.rawValue),
+            "devices": .integer(Int64(self.devices)),
+        ])
     }
 }
 
