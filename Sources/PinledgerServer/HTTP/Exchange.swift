@@ -88,6 +88,15 @@ struct Exchange: Sendable {
         return time
     }
 
+    /// The times between which the query asks, by `since` and `until`; nil for an end that is not given.
+    func period() throws -> (since: Timestamp?, until: Timestamp?) {
+        let (since, until) = (try self.time("since"), try self.time("until"))
+        if let since, let until, since >= until {
+            throw Problem(.malformedRequest, "The query parameter since must be before until.")
+        }
+        return (since, until)
+    }
+
     /// The app that the query names; nil for none.
     var appInQuery: AppID? {
         get throws(Problem) {

@@ -93,8 +93,7 @@ struct HistoryRoutes: Sendable {
                 }
                 return [text] + access.tokens.values.filter { $0.terms?.principal == text }.map(\.id).sorted()
             } ?? []
-        filter.since = try exchange.time("since")
-        filter.until = try exchange.time("until")
+        (filter.since, filter.until) = try exchange.period()
         filter.after = try exchange.number("after", in: 0...JSON.largestInteger)
         filter.text = try exchange.query["search"].map { text in
             guard (1...256).contains(text.utf8.count) else {

@@ -35,10 +35,7 @@ struct PastRoutes: Sendable {
     private func versions(_ exchange: Exchange) async throws -> Response {
         let app = try self.services.app(try exchange.app)
         let limit = Int(try exchange.number("limit", in: 1...200) ?? 100)
-        let (since, until) = (try exchange.time("since"), try exchange.time("until"))
-        if let since, let until, since >= until {
-            throw Problem(.malformedRequest, "The query parameter since must be before until.")
-        }
+        let (since, until) = try exchange.period()
         let path = "/v1/apps/\(app.id)/document/versions"
         let filter = [exchange.query["since"], exchange.query["until"]]
         let start: Int64
