@@ -9,6 +9,26 @@ enum Console {
     /// Whether standard output leads to people, by way of a pager too. It is asked for before a pager takes its place.
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
+    /// The columns of the terminal that standard output leads to, by way of a pager too; nil where it leads to a program.
+    /// It is asked for before a pager takes its place.
+    static let width: Int? = Self.isTerminal ? Self.columns : nil
+
+    private static var columns: Int {
+        if let given = Environment["COLUMNS"].flatMap(Int.init), (1...10_000).contains(given) { return given }
+        var size = winsize()
+        guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Whether words may have a colour: in a terminal that shows them, and not in a pager, unless NO_COLOR forbids it.
+    static var isColoured: Bool {
+        isatty(STDOUT_FILENO) == 1 && (Environment["NO_COLOR"] ?? "").isEmpty
+            && !["", "dumb"].contains(Environment["TERM"] ?? "")
+    }
+
+    /// Writes a table, as wide as the terminal at most.
+    static func print(_ table: Table) { Self.put(table.text(width: Self.width, isColoured: Self.isColoured) + "\n") }
+
     /// Writes lines of text. A reader that is gone (`pinledger history | head`) ends the program as SIGPIPE would.
     static func print(_ text: String) { Self.put(text.withoutControls(but: ["\n", "\t"]) + "\n") }
 
@@ -72,34 +92,5 @@ enum Console {
     static func error(_ text: String) {
         let text = text.withoutControls(but: ["\n"])
         try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
-    }
-}
-
-/// Columns of text for people.
-struct Table {
-    private var rows: [[String]]
-
-    init(_ header: [String]) {
-        self.rows = [header]
-    }
-
-    mutating func add(_ row: [String]) { self.rows.append(row) }
-
-    /// The table with columns as wide as their widest cell. Control characters are shown as `?`, so that a text from the
-    /// server cannot move the cursor.
-    var text: String {
-        let rows = self.rows.map { row in
-            row.map { $0.withoutControls() }
-        }
-        let columns = rows.map(\.count).max() ?? 0
-        let widths = (0..<columns).map { column in rows.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }
-        return rows.map { row in
-            var line = ""
-            for (column, cell) in row.enumerated() {
-                line += cell
-                if column + 1 < row.count { line += String(repeating: " ", count: widths[column] - cell.count + 2) }
-            }
-            return line
-        }.joined(separator: "\n")
     }
 }

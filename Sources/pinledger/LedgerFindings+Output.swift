@@ -14,7 +14,7 @@ extension LedgerFindings {
                 finding.detail,
             ])
         }
-        Console.print(table.text)
+        Console.print(table)
         if self.count > self.kept.count { Console.print("and \(self.count - self.kept.count) more") }
     }
 }

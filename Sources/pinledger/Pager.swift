@@ -16,7 +16,7 @@ struct Pager {
 
     /// Starts the pager; nil where the command's output is not for one, or there is none.
     init?(for command: any ParsableCommand) {
-        guard let paged = command as? any Paged, paged.isPaged, Console.isTerminal else { return nil }
+        guard let paged = command as? any Paged, paged.isPaged, Console.width != nil else { return nil }
         let wanted = Environment["PINLEDGER_PAGER"] ?? Environment["PAGER"] ?? "less"
         guard wanted != "cat" else { return nil }
         let terminal = dup(STDOUT_FILENO)

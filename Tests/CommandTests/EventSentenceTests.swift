@@ -29,28 +29,11 @@ import Testing
         #expect(EventSentence(event).text == text)
     }
 
-    @Test func `an event's sentence says until when pinning is off, in the operator's time and in UTC`() throws {
-        let zone = try #require(TimeZone(secondsFromGMT: 7200))
-        let now = try #require(Timestamp(rfc3339: "2026-11-22T00:30:00Z"))
-        let end = try #require(Timestamp(rfc3339: "2026-11-22T01:24:00Z"))
-        #expect(LocalTime.text(end, now: now, zone: zone) == "03:24 local time (01:24Z)")
-        let later = try #require(Timestamp(rfc3339: "2026-11-22T23:24:00Z"))
-        #expect(LocalTime.text(later, now: now, zone: zone) == "2026-11-23 01:24 local time (2026-11-22T23:24Z)")
-    }
-
-    @Test(
-        arguments: [
-            (["pointer": "/mode", "before": "enforce", "after": "off"], "mode: enforce -> off"),
-            (
-                ["pointer": "/hosts/a.b/baseline/pins", "after": ["x", "y"]],
-                "hosts, a.b, baseline, pins: x; y is added"
-            ),
-            (
-                ["pointer": "/hosts/~0a~1b", "before": ["mode": "off", "is_on": true]],
-                "hosts, ~a/b: is on yes, mode off is removed"
-            ),
-        ] as [(JSON, String)])
-    func `an event's sentence shows a readable difference`(item: JSON, line: String) {
-        #expect(DifferenceLine.text(item) == line)
+    @Test func `an event's sentence says with its date until when pinning is off`() {
+        let event: JSON = [
+            "type": "KillSwitchEngaged", "stream": "app/com.acme", "data": ["expires_at": "2026-11-22T23:24:00Z"],
+        ]
+        let end = LocalTime.text("2026-11-22T23:24:00Z")
+        #expect(EventSentence(event).text == "Pinning is OFF for com.acme until \(end).")
     }
 }

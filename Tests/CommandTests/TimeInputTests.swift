@@ -1,3 +1,4 @@
+import ArgumentParser
 import PinWire
 import Testing
 
@@ -44,6 +45,56 @@ import Testing
             try TimeInput.rfc3339(text, .ahead, now: self.now)
         } throws: { ($0 as? CommandFailure)?.advice?.contains("2026-11-22") == true }
         #expect(throws: CommandFailure.self) { try TimeInput.seconds(text, now: self.now) }
+    }
+
+    @Test(
+        arguments: [
+            ("2026-13-01", "there is no month 13"), ("2026-22-11", "if day and month are swapped, it is 2026-11-22"),
+            ("2026-11-31", "the month 2026-11 has no day 31"), ("2026-02-29T10:00", "the month 2026-02 has no day 29"),
+            ("22.11.2026", "begins with the year"), ("11/22/2026", "begins with the year"),
+        ])
+    func `a date that does not exist is refused with what is wrong in it`(text: String, fault: String) {
+        #expect {
+            try TimeInput.moment(text, .back, now: self.now)
+        } throws: { ($0 as? CommandFailure)?.message.contains(fault) == true }
+    }
+
+    @Test func `a date at which something is looked at is the end of the day`() throws {
+        #expect(try TimeInput.pastMoment("2026-11-21", now: self.now)?.rfc3339 == "2026-11-21T23:59:59.999999Z")
+        #expect(try TimeInput.pastMoment("2026-11-21T00:00:00Z", now: self.now)?.rfc3339 == "2026-11-21T00:00:00Z")
+        #expect(try TimeInput.pastMoment("1d", now: self.now)?.rfc3339 == "2026-11-21T12:00:00Z")
+        // The day is not over: the present.
+        #expect(try TimeInput.pastMoment("2026-11-22", now: self.now) == nil)
+        #expect(throws: CommandFailure.self) { try TimeInput.pastMoment("2026-11-23", now: self.now) }
+    }
+
+    @Test func `a whole day has both its ends`() throws {
+        let day = try TimeInput.wholeDay("2026-11-21", now: self.now)
+        #expect(day.lowerBound.rfc3339 == "2026-11-21T00:00:00Z" && day.upperBound.rfc3339 == "2026-11-22T00:00:00Z")
+        for text in ["2026-11-23", "1d", "2026-11-21T00:00:00Z", "2026-21-11"] {
+            #expect(throws: CommandFailure.self) { try TimeInput.wholeDay(text, now: self.now) }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (["--since", "2026-11-22", "--until", "2026-11-01"], "the two are swapped"),
+            (["--since", "7d", "--until", "30d"], "the two are swapped"),
+            (["--since", "2026-11-22", "--until", "2026-11-22"], "the same moment"),
+            (["--day", "2026-11-01", "--since", "1d"], "not both"),
+        ])
+    func `a period whose times are swapped, or the same, is refused`(words: [String], fault: String) throws {
+        let options = try PeriodOptions.parse(words)
+        #expect {
+            try options.range()
+        } throws: { ($0 as? CommandFailure)?.message.contains(fault) == true }
+    }
+
+    @Test func `a day is a period`() throws {
+        let range = try PeriodOptions.parse(["--day", "2026-11-01"]).range(since: "7d")
+        #expect(range.since == "2026-11-01T00:00:00Z" && range.until == "2026-11-02T00:00:00Z")
+        #expect(try PeriodOptions.parse(["--until", "1d"]).range().since == nil)
+        #expect(try PeriodOptions.parse([]).range(since: "7d").since != nil)
     }
 
     @Test func `a moment in the past is refused as a length`() {

@@ -484,12 +484,16 @@ class Server(Process):
         """The database's log: also why it ended a statement."""
         return (self.data / "postgresql/postgresql.log").read_text(errors="replace")
 
-    def cli(self, *arguments: str, status: int = 0, input: str | None = None) -> subprocess.CompletedProcess:
-        """Runs a command of the operator's, which must end with `status`."""
+    def cli(
+        self, *arguments: str, status: int = 0, input: str | None = None, token: str | None = None
+    ) -> subprocess.CompletedProcess:
+        """Runs a command of the operator's, or of the token's holder, which must end with `status`."""
         environment = self.environment | {"PINLEDGER_DATA": str(self.data), "NO_COLOR": "1"}
         # What commands remember of one server is not for the next.
         environment["XDG_STATE_HOME"] = str(self.home / "state")
         environment["XDG_CONFIG_HOME"] = str(self.home / "config")
+        if token:
+            environment["PINLEDGER_TOKEN"] = token
         done = subprocess.run(
             [BINARY, *arguments], env=environment, input=input, capture_output=True, text=True, timeout=300
         )

@@ -221,7 +221,7 @@ def test_a_served_key_that_is_not_pinned_is_urgent_until_it_is_pinned(seeing, tm
     assert all(event["actor"]["kind"] == "system" for event in warnings())
     expiry = next(event["data"] for event in warnings() if event["data"].get("pin") == pin_of_key(pinned) and "endpoint" in event["data"])
     assert (expiry["lead_seconds"], expiry["code"], expiry["host"]) == (300 * 86400, "G23", "api.example.com")
-    assert "WarningRaised" in seeing.cli("history", "--stream", f"watch/{app}").stdout
+    assert f"{app} has a new warning" in seeing.cli("history", "--stream", f"watch/{app}").stdout
     version = api.must("GET", f"/v1/apps/{app}").json["version"]
     assert all(event["stream"] == f"app/{app}" for event in api.must("GET", f"/v1/apps/{app}/history").json["events"])
     assert api.must("GET", f"/v1/apps/{app}/history").json["events"][0]["stream_version"] == version

@@ -678,10 +678,13 @@ def test_a_proposed_change_is_simulated_and_judged_for_deployed_clients(admin, p
         expect_problem(answer, 409, "change_state")
 
 
-def test_the_commands_show_what_a_change_does(admin, ada):
+def test_the_commands_show_what_a_change_does(admin, people, ada):
     change = proposed(ada, {"baseline": {"mode": "off"}, "reason": "trial"}, path=f"{APP}/hosts/{HOST}")["change_id"]
     shown = admin.server.cli("change", "show", change).stdout
-    assert "devices would get something else" in shown and "Devices and deployed clients:" in shown
+    assert "Devices and deployed clients:" in shown and "devices would get something else" not in shown
+    assert "10000 of 10000 devices judge connections differently" in shown
+    assert f"{HOST} with any other key: accept and report -> accept, 10000 of 10000 devices" in shown
+    assert f"~ {HOST}, mode: report_only -> off" in shown
     differences = admin.server.cli("change", "diff", change).stdout
     assert "report_only" in differences and "off" in differences and differences.count("\n") < shown.count("\n")
     assert "of 100 devices" in admin.server.cli("simulate", SHOP, "--change", change, "--devices", "100").stdout
@@ -689,3 +692,18 @@ def test_the_commands_show_what_a_change_does(admin, ada):
     assert admin.server.cli("simulate", SHOP, HOST, "--change", change, status=2).stderr
     ada.must("POST", f"/v1/changes/{change}/withdraw", {})
     assert "is withdrawn" in admin.server.cli("change", "diff", change, status=6).stderr
+    # Devices get other bytes, and judge connections as before.
+    pin = pin_of("a spare")
+    for path, method, body, lines in (
+        (APP, "PATCH", {"display_name": "Renamed"}, ["no connection is judged differently (population: "]),
+        (f"{APP}/hosts/{HOST}/pins", "POST", {"pin": pin, "role": "backup", "force": True}, [
+            f"+ pin {pin} (backup) for {HOST}", "no connection is judged differently, except with these keys",
+            f"{HOST} with {pin}: accept and report -> accept, 10000 of 10000 devices"]),
+        (f"{APP}/hosts", "POST", host_body("added.example.com") | {"force": True}, [
+            "+ host added.example.com (enforce)", " (primary) for added.example.com", " (backup) for added.example.com",
+            "added.example.com with any other key: accept -> refuse, 10000 of 10000 devices"]),
+    ):  # fmt: skip
+        change = proposed(people["root"].api, body | {"reason": "trial"}, path=path, method=method)["change_id"]
+        shown = admin.server.cli("change", "show", change).stdout
+        assert [line for line in lines if line not in shown] == [], shown
+        people["root"].api.must("POST", f"/v1/changes/{change}/withdraw", {})

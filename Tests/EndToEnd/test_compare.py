@@ -141,7 +141,7 @@ def test_moments_that_cannot_be_compared_are_refused(story, query, status, kind)
 def test_the_commands_show_both(story, own_server):
     first, last = story.positions[0], story.positions[-1]
     text = own_server.cli("app", "compare", APP, "--from", str(first), "--to", str(last)).stdout
-    assert "hosts, cdn.example.com" in text and "display name: " in text
+    assert "+ host cdn.example.com" in text and "~ display name: " in text
     lines = own_server.cli("app", "compare", APP, "--from", str(first), "--text").stdout.splitlines()
     assert lines[0].startswith(f"--- {APP} at position {first}, version ")
     assert '-    "use_builtin_pins": true' in lines and '+    "use_builtin_pins": false' in lines

@@ -254,7 +254,9 @@ def test_a_simulation_takes_the_population_that_is_known(api, app):
 
 def test_a_simulation_lists_guard_rail_findings_and_continues(api, app):
     told = simulate(api, app, {"hosts": [{"host": HOST, "baseline": {"mode": "report_only"}}]})
-    assert told["moved"] == told["devices"]
+    assert told["moved"] == told["judging_differently"] == told["devices"]
+    different = [{"from": "refuse", "to": "accept_and_report", "devices": told["devices"]}]
+    assert told["hosts"][0]["judged_differently"] == different
     move = told["hosts"][0]["moves"][0]
     assert (move["from"]["outcome"], move["to"]["outcome"]) == ("enforce", "report_only")
     killed = simulate(api, app, {"kill_switch": {"expires_at": from_now(hours=1)}})
@@ -270,6 +272,7 @@ def test_the_command_line_simulates(server, api, app, tmp_path):
     start_candidate(api, app, 0)
     told = server.cli("simulate", app, HOST, "--percent", "25", "--devices", "1000").stdout
     assert "of 1000 devices would get something else" in told and "enforce candidate" in told
+    assert "No connection is judged differently, except with these keys" in told
     assert "Not known of any of them: app_version, build, country." in told
     change = tmp_path / "change.json"
     change.write_text(json.dumps({"hosts": [{"host": HOST, "promote_candidate": True}]}))
@@ -285,3 +288,17 @@ def test_a_host_that_is_added_later_is_explained_as_unknown_before(api, app):
     assert explain(api, app, hosts=["later.example.com"])["hosts"][0]["outcome"] == "enforce"
     told = explain(api, app, hosts=["later.example.com"], position=position)["hosts"][0]
     assert (told["outcome"], told["reason"]) == ("off", "host_unknown") and "host" not in told
+
+
+def test_a_day_is_explained_in_the_parts_in_which_something_else_held(own_timed_server):
+    api, clock = own_timed_server.api, own_timed_server.clock
+    app = unique("com.example.day.")
+    api.make_app(app, HOST)
+    own_timed_server.forward(days=1)
+    day = clock.from_now(hours=0)[:10]
+    engaged = api.must("PUT", f"/v1/apps/{app}/kill-switch", {"expires_at": clock.from_now(minutes=30), "reason": "incident"})
+    assert engaged.status == 200
+    periods = own_timed_server.cli_json("explain", app, HOST, "--day", day)["periods"]
+    assert [one["answer"]["hosts"][0]["outcome"] for one in periods][:2] == ["enforce", "off"]
+    assert periods[0]["since"] == f"{day}T00:00:00Z"
+    assert all(one["until"] == later["since"] for one, later in zip(periods, periods[1:], strict=False))

@@ -7,6 +7,7 @@ import select
 import shutil
 import signal
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -25,12 +26,14 @@ def node(own_server):
 class Terminal:
     """A command whose output, and if asked for its input, is a terminal."""
 
-    def __init__(self, server: Server | None, *words: str, **variables: str):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PINLEDGER_")}
+    def __init__(self, server: Server | None, *words: str, size: tuple[int, int] | None = None, **variables: str):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PINLEDGER_", "COLUMNS", "NO_COLOR"))}
         environment |= {"TERM": "xterm", "LESS": "FRX"} | variables
         if server:
             environment |= {"PINLEDGER_DATA": str(server.data)}
         self.screen, inside = pty.openpty()
+        if size:
+            termios.tcsetwinsize(inside, size)
         self.process = subprocess.Popen([BINARY, *words], env=environment, stdin=inside, stdout=inside, stderr=inside, start_new_session=True)
         os.close(inside)
         self.shown = b""
@@ -159,6 +162,35 @@ def test_an_output_that_is_no_terminal_is_watched_without_control_characters(nod
     for wrong in ("0", "-1", "nan", "1e9"):
         done = subprocess.run([BINARY, "node", "list", "--watch", wrong], capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and done.stdout == "", wrong
+
+
+def test_a_table_fits_the_terminal_and_is_whole_for_programs(node):
+    node.cli("app", "update", SHOP, "--name", "A name " * 26)
+    whole = node.cli("app", "list").stdout.splitlines()
+    assert any(len(line) > 180 for line in whole)
+    for columns in ("80", "60"):
+        terminal = Terminal(node, "app", "list", COLUMNS=columns, NO_COLOR="1")
+        assert terminal.end() == 0
+        lines = terminal.shown.decode().replace("\r", "").splitlines()
+        assert max(len(line) for line in lines) <= int(columns) and SHOP in terminal.shown.decode(), lines
+    # The terminal's own size, where no variable gives one.
+    terminal = Terminal(node, "app", "list", size=(24, 70))
+    assert terminal.end() == 0
+    assert 60 < max(len(line) for line in terminal.shown.decode().replace("\r", "").splitlines()) <= 70
+    # A program's line is whole, whatever the variable says.
+    piped = subprocess.run(
+        [BINARY, "app", "list"], env=os.environ | {"PINLEDGER_DATA": str(node.data), "COLUMNS": "40"}, capture_output=True, text=True,
+        timeout=120)  # fmt: skip
+    assert piped.stdout.splitlines() == whole
+
+
+@pytest.mark.parametrize(
+    "variables, coloured", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)])  # fmt: skip
+def test_states_have_a_colour_in_a_terminal_that_shows_it(node, variables, coloured):
+    terminal = Terminal(node, "pin", "list", SHOP, HOST, COLUMNS="200", **variables)
+    assert terminal.end() == 0
+    assert ("\x1b[32mactive\x1b[0m" in terminal.shown.decode()) is coloured
+    assert ("\x1b" in terminal.shown.decode()) is coloured
 
 
 def completed(server: Server, script: Path, *words: str, **variables: str) -> list[str]:

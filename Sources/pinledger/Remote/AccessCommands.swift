@@ -35,13 +35,13 @@ struct AccessCommands: AsyncParsableCommand {
                 for principal in principals {
                     let head = [
                         principal.text("principal_id"), principal.text("kind"), principal.text("name"),
-                        principal.text("suspended_at"),
+                        principal.time("suspended_at"),
                     ]
                     let grants = principal["grants"]?.arrayValue ?? []
                     if grants.isEmpty { table.add(head + ["-", "-"]) }
                     for grant in grants { table.add(head + [grant.text("grant_id"), GrantText.text(grant)]) }
                 }
-                Console.print(table.text)
+                Console.print(table)
             }
         }
     }
@@ -72,10 +72,10 @@ struct AccessCommands: AsyncParsableCommand {
                     let end = token["revoked_at"]?.stringValue.map { "revoked at \(LocalTime.text($0))" }
                     table.add([
                         token.text("token_id"),
-                        "\(token.text("name")), \(end ?? "until \(LocalTime.text(token.text("expires_at")))")",
+                        "\(token.text("name")), \(end ?? "until \(token.time("expires_at"))")",
                     ])
                 }
-                Console.print(table.text)
+                Console.print(table)
             }
         }
     }

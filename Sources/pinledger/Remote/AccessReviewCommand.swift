@@ -7,7 +7,7 @@ struct AccessReviewCommand: AsyncParsableCommand {
         commandName: "review", abstract: "List who can do what, and what stands out.",
         discussion: """
             pinledger access review --csv
-            pinledger access review --at 2026-10-01 --csv
+            pinledger access review --at 2026-09-30 --csv
 
             It lists principals with what they hold themselves and by the rules of their last sign-in, sign-in rules, and tokens \
             on their own. It notes people who can both write changes and approve those of others, suspended principals that still have grants, \
@@ -201,6 +201,6 @@ struct AccessReviewCommand: AsyncParsableCommand {
             for place in [5, 6, 7] { cells[place] = cells[place].isEmpty ? "-" : LocalTime.text(cells[place]) }
             table.add(cells)
         }
-        Console.print(table.text)
+        Console.print(table)
     }
 }

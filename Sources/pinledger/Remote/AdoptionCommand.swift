@@ -45,7 +45,7 @@ enum AdoptionText {
                 Self.parts(version["platforms"], "platform"), Self.parts(version["app_versions"], "app_version"),
             ])
         }
-        Console.print(table.text)
+        Console.print(table)
         Console.print("")
         Console.print(Self.sentence(json))
         Console.print(Self.signedSentence(json))
@@ -73,7 +73,7 @@ enum AdoptionText {
     private static func sentence(_ json: JSON) -> String {
         let share = json["share"]
         let version = "version \(share?.text("at_least") ?? "-") or a newer one"
-        let since = json["window"]?.text("since") ?? "-"
+        let since = json["window"]?.time("since") ?? "-"
         guard let points = share?["basis_points"]?.integerValue else {
             return "Which share of the clients holds \(version) is not known."
         }

@@ -23,14 +23,7 @@ struct AppCommands: AsyncParsableCommand {
 
         func run() async throws {
             try await self.remote.withClient { client in
-                var apps: [JSON] = []
-                let first = "/v1/apps?\(self.archived ? "archived=true&" : "")limit=1000"
-                var path: String? = first
-                while let next = path {
-                    let page = try await client.get(next)
-                    apps += page["apps"]?.arrayValue ?? []
-                    path = page["next_cursor"]?.stringValue.map { "\(first)&cursor=\($0)" }
-                }
+                let apps = try await Self.all(archived: self.archived, client)
                 ListReport.print(
                     ["apps": .array(apps)], "apps", self.remote.output,
                     ["APP", "NAME", "HOSTS", "VERSION", "KILL SWITCH", "UPDATED"]
@@ -39,10 +32,23 @@ struct AppCommands: AsyncParsableCommand {
                         $0.text("app"), $0.text("display_name"), $0.text("host_count"), $0.text("version"),
                         $0["kill_switch"] == nil
                             ? ($0["version_kill_switches"] == nil ? "-" : "SOME VERSIONS") : "ENGAGED",
-                        $0.text("updated_at"),
+                        $0.time("updated_at"),
                     ]
                 }
             }
+        }
+
+        /// All apps that the caller sees: those in use, or the archived ones.
+        static func all(archived: Bool = false, _ client: APIClient) async throws -> [JSON] {
+            var apps: [JSON] = []
+            let first = "/v1/apps?\(archived ? "archived=true&" : "")limit=1000"
+            var path: String? = first
+            while let next = path {
+                let page = try await client.get(next)
+                apps += page["apps"]?.arrayValue ?? []
+                path = page["next_cursor"]?.stringValue.map { "\(first)&cursor=\($0)" }
+            }
+            return apps
         }
     }
 
@@ -57,22 +63,24 @@ struct AppCommands: AsyncParsableCommand {
                 let json = try await client.get("/v1/apps/\(APIClient.escaped(self.app))")
                 guard self.remote.output.isTable else { return Console.print(json, self.remote.output) }
                 Console.print(
-                    "\(json.text("app")) (\(json.text("display_name"))), version \(json.text("version")), updated \(json.text("updated_at"))"
+                    "\(json.text("app")) (\(json.text("display_name"))), version \(json.text("version")), updated \(json.time("updated_at"))"
                 )
-                if let time = json["archived_at"]?.stringValue { Console.print("ARCHIVED since \(time)") }
+                if json["archived_at"] != nil { Console.print("ARCHIVED since \(json.time("archived_at"))") }
                 if let rollout = json["rollout"] { Console.print("rollout: \(RolloutText.text(rollout))") }
                 if let gate = json["version_gate"] { Console.print("version gate: \(gate.canonicalText)") }
                 if json["monitoring"]?["enabled"] == true {
                     let reaction = json["monitoring"]?["reaction"]?.stringValue ?? "shadow"
                     Console.print("clients report; reaction: \(reaction)")
                 }
-                if let until = json["pins_valid_until"]?.stringValue { Console.print("pins valid until: \(until)") }
+                if json["pins_valid_until"] != nil {
+                    Console.print("pins valid until: \(json.time("pins_valid_until"))")
+                }
                 if let killSwitch = json["kill_switch"] {
-                    Console.print("KILL SWITCH ENGAGED until \(killSwitch.text("expires_at"))")
+                    Console.print("KILL SWITCH ENGAGED until \(killSwitch.time("expires_at"))")
                 }
                 for killSwitch in json["version_kill_switches"]?.arrayValue ?? [] {
                     let versions = killSwitch["versions"].map(KillCommands.text) ?? "-"
-                    Console.print("KILL SWITCH ENGAGED for \(versions) until \(killSwitch.text("expires_at"))")
+                    Console.print("KILL SWITCH ENGAGED for \(versions) until \(killSwitch.time("expires_at"))")
                 }
                 for host in json["hosts"]?.arrayValue ?? [] {
                     Console.print("")
@@ -156,7 +164,7 @@ enum HostText {
     static func text(_ host: JSON) -> String {
         var lines = [host.text("host") + (host["include_subdomains"] == true ? " and all subdomains" : "")]
         if let killSwitch = host["kill_switch"] {
-            lines[0] += "  KILL SWITCH ENGAGED until \(killSwitch.text("expires_at"))"
+            lines[0] += "  KILL SWITCH ENGAGED until \(killSwitch.time("expires_at"))"
         }
         for slot in ["baseline", "candidate"] {
             guard let policy = host[slot] else { continue }
@@ -168,7 +176,7 @@ enum HostText {
             var table = Table(["    STATE", "ROLE", "PIN", "SINCE", "NOTE"])
             for pin in policy["pins"]?.arrayValue ?? [] {
                 table.add([
-                    "    \(pin.text("state"))", pin.text("role"), pin.text("pin"), pin.text("since"), pin.text("note"),
+                    "    \(pin.text("state"))", pin.text("role"), pin.text("pin"), pin.time("since"), pin.text("note"),
                 ])
             }
             if !(policy["pins"]?.arrayValue ?? []).isEmpty { lines.append(table.text) }

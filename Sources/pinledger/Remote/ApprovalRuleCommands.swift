@@ -100,8 +100,8 @@ struct FreezeCommands: AsyncParsableCommand {
                     ["ID", "FROM", "UNTIL", "APPS"]
                 ) { freeze in
                     [
-                        freeze.text("freeze_id"), LocalTime.text(freeze.text("from")),
-                        LocalTime.text(freeze.text("until")),
+                        freeze.text("freeze_id"), freeze.time("from"),
+                        freeze.time("until"),
                         (freeze["apps"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: " "),
                     ]
                 }
@@ -128,10 +128,13 @@ struct FreezeCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
+            let from = try TimeInput.moment(self.from, .ahead)
+            let until = try TimeInput.moment(self.until, .ahead)
+            try TimeInput.checkOrder(("--from", self.from, from), ("--until", self.until, until))
             let members: [String: JSON] = [
                 "apps": .array(self.apps.map { .string($0) }),
-                "from": .string(try TimeInput.rfc3339(self.from, .ahead)),
-                "until": .string(try TimeInput.rfc3339(self.until, .ahead)),
+                "from": .string(from.rfc3339),
+                "until": .string(until.rfc3339),
             ]
             try await self.remote.change("POST", "/v1/access/freezes", members, self.change)
         }

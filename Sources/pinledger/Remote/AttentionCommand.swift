@@ -48,7 +48,7 @@ enum AttentionText {
             ])
             table.add(["", "", "", "", "-> \(item.text("remedy"))"])
         }
-        Console.print(table.text)
+        Console.print(table)
         guard json["truncated"] == true else { return }
         Console.error("The list is cut off. Name an app or a --severity to see the rest.")
     }

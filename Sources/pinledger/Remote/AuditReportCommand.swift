@@ -38,16 +38,14 @@ struct AuditReportCommand: AsyncParsableCommand {
 
     func run() async throws {
         let trust = try self.trusted.trust()
-        let since = try TimeInput.rfc3339(self.since, .back)
-        let until = try TimeInput.rfc3339(self.until ?? "now", .back)
-        guard let begin = Timestamp(rfc3339: since), let end = Timestamp(rfc3339: until), begin < end else {
-            throw CommandFailure("--until must be later than --since", status: .usage)
-        }
+        let since = try TimeInput.moment(self.since, .back)
+        let until = try TimeInput.moment(self.until ?? "now", .back)
+        try TimeInput.checkOrder(("--since", self.since, since), ("--until", self.until ?? "now", until))
         let earlier = try self.previous.map { try Self.checkpoint($0, trust) }
         let directory = try ReportDirectory(self.directory)
         do {
             let said = try await self.remote.withClient { client in
-                try await Self.write(begin..<end, trust, earlier, from: client, to: directory)
+                try await Self.write(since..<until, trust, earlier, from: client, to: directory)
             }
             Console.print("Wrote \(self.directory): \(said) README.md says how to verify them without this program.")
         } catch {
@@ -180,7 +178,7 @@ struct AuditReportCommand: AsyncParsableCommand {
                 ? period.since <= entry.time && entry.time < period.until : period.until <= entry.time
         guard fits, entry.position == position else {
             throw CommandFailure(
-                "the server says that the period has the events from position \(period.positions.lowerBound) up to \(period.positions.upperBound), and the event at position \(position) of \(entry.time.rfc3339) does not fit that",
+                "the server says that the period has the events from position \(period.positions.lowerBound) up to \(period.positions.upperBound), and the event at position \(position) of \(LocalTime.text(entry.time)) does not fit that",
                 advice: "Keep what the server answers: it leaves out events, or shows others.", status: .notVerified)
         }
     }

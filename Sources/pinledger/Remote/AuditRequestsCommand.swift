@@ -2,8 +2,6 @@ import ArgumentParser
 import PinWire
 import Pinning
 
-extension AuditRecord.Outcome: ExpressibleByArgument {}
-
 /// Requests that were refused or failed, and reads of what is confidential.
 struct AuditRequestsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,29 +10,27 @@ struct AuditRequestsCommand: AsyncParsableCommand {
             pinledger audit requests --since 7d --outcome denied
             pinledger audit requests --since 2026-07-01 --until 2026-10-01 --csv
 
-            Each line counts requests that are alike. Times of --since and --until are those at which they were recorded, \
+            OUTCOME is mistyped, and not denied or refused, where the request itself was wrong: malformed, or for a name that does not exist. \
+            What a right or a rule refused is denied or refused. Without --since it looks back seven days. Each line counts requests that are alike. Times of --since and --until are those at which they were recorded, \
             which is some seconds later, and up to an hour for strangers.
             """)
-    @Option(help: "Show only requests recorded since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).")
-    var since: String = "7d"
-    @Option(help: "Show only requests recorded before this time, written like --since.") var until: String?
+    @OptionGroup var period: PeriodOptions
     @Option(help: ArgumentHelp("Show only those of this principal (prn_…) or token (tok_…).", valueName: "id"))
     var actor: String?
     @Option(help: ArgumentHelp("Show only those for this app.", valueName: "app")) var app: String?
-    @Option(help: "Show only those that ended so.") var outcome: AuditRecord.Outcome?
+    @Option(help: "Show only those that ended so.") var outcome: ShownOutcome?
     @Flag(help: "Print a table for spreadsheets (RFC 4180).") var csv = false
     @OptionGroup var remote: RemoteOptions
 
     private static let columns = [
         "first_time", "last_time", "count", "outcome", "status", "problem", "operation", "app", "actor_id",
-        "actor_name", "principal_id", "address", "proxy", "node", "first_request_id", "last_request_id",
+        "actor_name", "principal_id", "address", "proxy", "node", "first_request_id", "last_request_id", "is_mistyped",
     ]
 
     func run() async throws {
-        var filter = ["stream=audit", "order=oldest", "limit=1000"]
-        filter.append("since=\(APIClient.escaped(try TimeInput.rfc3339(self.since, .back)))")
-        if let until { filter.append("until=\(APIClient.escaped(try TimeInput.rfc3339(until, .back)))") }
+        let filter = ["stream=audit", "order=oldest", "limit=1000"] + (try self.period.parameters(since: "7d"))
         try await self.remote.withClient { client in
+            let apps = try await Self.apps(client)
             var records: [JSON] = []
             var omitted: Int64 = 0
             var cursor: String?
@@ -45,9 +41,11 @@ struct AuditRequestsCommand: AsyncParsableCommand {
                 for event in page["events"]?.arrayValue ?? [] {
                     omitted += event["data"]?["omitted"]?.integerValue ?? 0
                     let node = event["data"]?["node"] ?? .null
-                    for record in event["data"]?["records"]?.arrayValue ?? [] where self.isWanted(record) {
-                        guard case .object(var members) = record else { continue }
+                    for record in event["data"]?["records"]?.arrayValue ?? [] {
+                        let outcome = ShownOutcome(of: record, apps: apps)
+                        guard self.isWanted(record, outcome), case .object(var members) = record else { continue }
                         members["node"] = node
+                        members["is_mistyped"] = .bool(outcome == .mistyped)
                         if self.csv {
                             Console.write(Self.row(.object(members)).bytes)
                         } else {
@@ -63,8 +61,9 @@ struct AuditRequestsCommand: AsyncParsableCommand {
                     ["FIRST", "LAST", "COUNT", "OUTCOME", "WHY", "OPERATION", "APP", "WHO", "FROM", "REQUEST"]
                 ) { record in
                     [
-                        LocalTime.text(record.text("first_time")), LocalTime.text(record.text("last_time")),
-                        record.text("count"), record.text("outcome"), record.text("problem"), record.text("operation"),
+                        record.time("first_time"), record.time("last_time"),
+                        record.text("count"), record["is_mistyped"] == true ? "mistyped" : record.text("outcome"),
+                        record.text("problem"), record.text("operation"),
                         record.text("app"), record["actor"]?.text("name") ?? "-", record.text("address"),
                         record.text("first_request_id"),
                     ]
@@ -76,9 +75,17 @@ struct AuditRequestsCommand: AsyncParsableCommand {
         }
     }
 
-    private func isWanted(_ record: JSON) -> Bool {
+    /// The apps that there are, for telling a misspelled one from one that the caller did not see; nil for an auditor who sees none.
+    private static func apps(_ client: APIClient) async throws -> Set<String>? {
+        guard try await client.send("GET", "/v1/apps?limit=1").status == 200 else { return nil }
+        let apps =
+            try await AppCommands.List.all(client) + AppCommands.List.all(archived: true, client)
+        return Set(apps.map { $0.text("app") })
+    }
+
+    private func isWanted(_ record: JSON, _ outcome: ShownOutcome?) -> Bool {
         let actor = record["actor"]
-        return (self.outcome.map { record["outcome"]?.stringValue == $0.rawValue } ?? true)
+        return (self.outcome.map { outcome == $0 } ?? true)
             && (self.app.map { record["app"]?.stringValue == $0 } ?? true)
             && (self.actor.map { [actor?["id"]?.stringValue, actor?["principal_id"]?.stringValue].contains($0) } ?? true)
     }

@@ -38,8 +38,8 @@ struct CalendarCommands: AsyncParsableCommand {
                         ["ID", "NAME", "CREATED", "EXPIRES", "REVOKED"]
                     ) {
                         [
-                            $0.text("feed_id"), $0.text("name"), $0.text("created_at"), $0.text("expires_at"),
-                            $0.text("revoked_at"),
+                            $0.text("feed_id"), $0.text("name"), $0.time("created_at"), $0.time("expires_at"),
+                            $0.time("revoked_at"),
                         ]
                     }
                 }
@@ -136,7 +136,7 @@ struct CalendarCommand: AsyncParsableCommand {
             for entry in entries {
                 table.add([entry.text("date"), entry.text("kind"), entry.text("host"), entry.text("summary")])
             }
-            Console.print(table.text)
+            Console.print(table)
             if json["truncated"] == true { Console.error("The list is cut off: later dates are not shown.") }
         }
     }

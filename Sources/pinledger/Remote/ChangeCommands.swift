@@ -73,7 +73,7 @@ struct ChangeCommands: AsyncParsableCommand {
                         change.text("change_id"),
                         change["awaits_review"] == true
                             ? "\(change.text("status")), awaits review" : change.text("status"),
-                        LocalTime.text(change.text("created_at")), change["author"]?.text("name") ?? "-",
+                        change.time("created_at"), change["author"]?.text("name") ?? "-",
                         String(change["approvals"]?.arrayValue?.count ?? 0), ChangeText.places(change),
                         change.text("reason"),
                     ]

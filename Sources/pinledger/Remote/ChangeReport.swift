@@ -19,9 +19,9 @@ enum ChangeReport {
         Console.print(isDryRun ? "Would record:" : "Recorded:")
         for event in events { Console.print("  " + EventLine.text(of: event)) }
         if isDryRun {
-            let items = (json["difference"]?.arrayValue ?? []).compactMap(DifferenceLine.text)
-            if !items.isEmpty { Console.print("What would change:") }
-            for line in items { Console.print("  " + line) }
+            let lines = DifferenceLine.lines(json["difference"]?.arrayValue ?? [])
+            if !lines.isEmpty { Console.print("What would change:") }
+            for line in lines { Console.print("  " + line) }
         } else if let stream = json["stream"]?.stringValue, let version = json["version"]?.integerValue {
             Console.print("\(stream) is at version \(version).")
         }
@@ -50,44 +50,6 @@ extension ChangeReport {
         let sentences = events.map { EventSentence($0).text }
         guard sentences.count > Self.limit else { return sentences }
         return sentences.prefix(Self.limit) + ["… and \(sentences.count - Self.limit) more changes, listed below."]
-    }
-}
-
-/// One difference between before and after on one line.
-enum DifferenceLine {
-    static func text(_ item: JSON) -> String? {
-        let place = Self.place(item.text("pointer"))
-        let before = item["before"].flatMap { $0 == .null ? nil : $0 }
-        let after = item["after"].flatMap { $0 == .null ? nil : $0 }
-        switch (before, after) {
-        case (let before?, let after?): return "\(place): \(Self.value(before)) -> \(Self.value(after))"
-        case (let before?, nil): return "\(place): \(Self.value(before)) is removed"
-        case (nil, let after?): return "\(place): \(Self.value(after)) is added"
-        case (nil, nil): return nil
-        }
-    }
-
-    /// A JSON Pointer (RFC 6901) as words: `hosts, api.example.com, baseline, mode`.
-    private static func place(_ pointer: String) -> String {
-        let parts = pointer.split(separator: "/").map { part in
-            let name = part.replacing("~1", with: "/").replacing("~0", with: "~")
-            // A member's name has underscores for spaces; an id keeps its own.
-            return name.allSatisfy { $0.isLowercase || $0 == "_" } ? name.replacing("_", with: " ") : name
-        }
-        return parts.isEmpty ? "everything" : parts.joined(separator: ", ")
-    }
-
-    private static func value(_ value: JSON) -> String {
-        switch value {
-        case .string(let text): return text
-        case .bool(let flag): return flag ? "yes" : "no"
-        case .integer(let number): return String(number)
-        case .array(let elements): return elements.map(Self.value).joined(separator: "; ")
-        case .object(let members):
-            return members.sorted { $0.key < $1.key }
-                .map { "\($0.key.replacing("_", with: " ")) \(Self.value($0.value))" }.joined(separator: ", ")
-        default: return value.canonicalText
-        }
     }
 }
 
@@ -143,49 +105,6 @@ extension JSON {
         case .integer(let number)?: String(number)
         case .bool(let flag)?: flag ? "yes" : "no"
         default: "-"
-        }
-    }
-}
-
-/// The text between a list in JSON and a table.
-enum ListReport {
-    /// Prints `list` unchanged, or as a table with a row for each element.
-    static func print(
-        _ json: JSON, _ list: String, _ output: OutputForm, _ header: [String], _ row: (JSON) -> [String]
-    ) {
-        guard output.isTable else { return Console.print(json, output) }
-        let elements = json[list]?.arrayValue ?? []
-        guard !elements.isEmpty else { return output.kind == .name ? () : Console.error("None.") }
-        var table = Table(header)
-        for element in elements { table.add(row(element)) }
-        switch output.kind {
-        case .name: for element in elements { Console.line(row(element).first ?? "") }
-        case .wide: Console.print(Self.wide(elements, header, row).text)
-        case .table, .json, .yaml: Console.print(table.text)
-        }
-    }
-
-    /// The table, and after its own columns each value that any element has and that is one text, number, or yes or no, by its name.
-    private static func wide(_ elements: [JSON], _ header: [String], _ row: (JSON) -> [String]) -> Table {
-        let members = elements.map { element in
-            if case .object(let members) = element { members.filter { $0.value.isSingle } } else { [String: JSON]() }
-        }
-        // A value that the table's own columns have is not shown twice.
-        let names = Set(members.flatMap(\.keys)).sorted().filter { name in
-            !elements.allSatisfy { row($0).contains($0.text(name)) }
-        }
-        var table = Table(header + names)
-        for element in elements { table.add(row(element) + names.map { element.text($0) }) }
-        return table
-    }
-}
-
-extension JSON {
-    /// Whether it is one value, and neither a list nor an object.
-    fileprivate var isSingle: Bool {
-        switch self {
-        case .object, .array: false
-        case .null, .bool, .integer, .number, .string: true
         }
     }
 }

@@ -21,7 +21,7 @@ enum ChangeText {
         for approval in change["approvals"]?.arrayValue ?? [] {
             table.add([
                 approval["signature"] == nil ? "approved" : "approved, signed",
-                "by \(approval["approver"]?.text("name") ?? "-"), \(LocalTime.text(approval.text("time")))",
+                "by \(approval["approver"]?.text("name") ?? "-"), \(approval.time("time"))",
             ])
         }
         if let closed = change["closed_by"] { table.add([change.text("status"), "by \(closed.text("name"))"]) }
@@ -48,9 +48,8 @@ enum ChangeText {
             let answer = try await client.send("POST", "\(path)/simulate", body: question.canonicalBytes)
             if answer.status == 200 {
                 let json = try answer.json
-                lines.append(
-                    "\(app): \(json.text("moved")) of \(json.text("devices")) devices would get something else (population: \(json["population"]?.text("source") ?? "-"))."
-                )
+                let judged = JudgementText.lines(json)
+                lines += judged.prefix(1).map { "\(app): \($0)" } + judged.dropFirst()
                 if let rest = json["hosts_left_out"]?.integerValue, rest > 0 {
                     lines.append("\(app): \(rest) hosts were not looked at.")
                 }
@@ -89,8 +88,7 @@ enum ChangeText {
 
     /// The lines of what would change.
     static func differences(_ preview: JSON) -> [String] {
-        (preview["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
-            .compactMap(DifferenceLine.text)
+        DifferenceLine.lines((preview["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] })
     }
 
     private static func print(preview: JSON, of change: JSON, _ write: (String) -> Void) {

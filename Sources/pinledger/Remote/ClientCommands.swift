@@ -72,7 +72,7 @@ struct ClientCommands: AsyncParsableCommand {
                 }
                 for name in ["key_id", "algorithm", "public_key"] { table.add([name, json["key"]?.text(name) ?? "-"]) }
                 if let name = json["key_name"]?.stringValue { table.add(["key_name", name]) }
-                Console.print(table.text)
+                Console.print(table)
             }
         }
     }

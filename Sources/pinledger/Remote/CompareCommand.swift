@@ -11,7 +11,8 @@ extension AppCommands {
                 pinledger app compare com.example.app --from 2026-11-01 --to 2026-11-22T18:30:00Z --text
 
                 A number is a position, as `history` shows it: the moment before the event with this position. Everything \
-                else is a time. Without --to it is compared with the present.
+                else is a time: with --from a date is its beginning, with --to its end (UTC), so that one date with both is a \
+                whole day. Without --to it is compared with the present.
                 """
         )
         @Argument(help: "The app's id.", completion: .apps) var app: String
@@ -22,7 +23,8 @@ extension AppCommands {
 
         func run() async throws {
             let first = try MomentInput(self.from)
-            let second = try self.to.map { try MomentInput($0) }
+            let second = try self.to.map { try MomentInput(end: $0) }
+            if let to, let second { try first.check(before: second, self.from, to) }
             try await self.remote.withClient { client in
                 let app = "/v1/apps/\(APIClient.escaped(self.app))"
                 let query = [first.query(prefix: "from_"), second?.query(prefix: "to_")].compactMap(\.self)
@@ -41,7 +43,7 @@ extension AppCommands {
         }
 
         private func printItems(_ title: String, _ items: JSON?) {
-            let lines = (items?.arrayValue ?? []).compactMap(DifferenceLine.text)
+            let lines = DifferenceLine.lines(items?.arrayValue ?? [])
             Console.print(title)
             for line in lines.isEmpty ? ["nothing differs"] : lines { Console.print("  " + line) }
         }
@@ -62,18 +64,61 @@ extension AppCommands {
 
 /// A moment of the ledger as people write it: a position or a time.
 private struct MomentInput {
-    private let parameter: String
+    private enum Place {
+        case position(Int64)
+        case time(Timestamp)
+        case present
+    }
 
+    private let place: Place
+
+    /// The moment; a date is its beginning.
     init(_ text: String) throws(CommandFailure) {
-        if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
-            guard let position = Int64(text), position <= JSON.largestInteger else {
-                throw CommandFailure("\(text) is not a position", status: .usage)
-            }
-            self.parameter = "position=\(position)"
+        if let position = try Self.position(text) {
+            self.place = .position(position)
         } else {
-            self.parameter = "at=\(APIClient.escaped(try TimeInput.rfc3339(text, .back)))"
+            self.place = .time(try TimeInput.moment(text, .back))
         }
     }
 
-    func query(prefix: String) -> String { prefix + self.parameter }
+    /// The moment at the end of what is compared: a date is its end.
+    init(end text: String) throws(CommandFailure) {
+        if let position = try Self.position(text) {
+            self.place = .position(position)
+        } else if let time = try TimeInput.pastMoment(text) {
+            self.place = .time(time)
+        } else {
+            self.place = .present
+        }
+    }
+
+    private static func position(_ text: String) throws(CommandFailure) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+        guard let position = Int64(text), position <= JSON.largestInteger else {
+            throw CommandFailure("\(text) is not a position", status: .usage)
+        }
+        return position
+    }
+
+    /// Refuses a first moment that is later than the second, where both are of one kind.
+    func check(before other: MomentInput, _ text: String, _ otherText: String) throws(CommandFailure) {
+        switch (self.place, other.place) {
+        case (.position(let first), .position(let second)) where first > second:
+            throw CommandFailure(
+                "--from \(text) is later than --to \(otherText): the two are swapped",
+                advice: "Give the earlier moment with --from.", status: .usage)
+        case (.time(let first), .time(let second)):
+            try TimeInput.checkOrder(("--from", text, first), ("--to", otherText, second))
+        default: break
+        }
+    }
+
+    /// The parameter of a query; nil for the present.
+    func query(prefix: String) -> String? {
+        switch self.place {
+        case .position(let position): "\(prefix)position=\(position)"
+        case .time(let time): "\(prefix)at=\(APIClient.escaped(time.rfc3339))"
+        case .present: nil
+        }
+    }
 }

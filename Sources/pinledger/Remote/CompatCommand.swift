@@ -51,7 +51,7 @@ struct CompatCommand: AsyncParsableCommand {
                 ])
             }
         }
-        Console.print(table.text)
+        Console.print(table)
         for client in clients {
             let findings = client["findings"]?.arrayValue ?? []
             Console.print("")

@@ -6,7 +6,7 @@ extension EventSentence {
         let principal = self.data.text("principal_id")
         return switch self.event.text("type") {
         case "TokenIssued":
-            "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(LocalTime.text(self.data.text("expires_at"))). It may do: \(self.rightsOfToken).\(self.replacement)"
+            "\(self.data.text("token_id")) (\(self.data.text("name"))) is valid until \(self.data.time("expires_at")). It may do: \(self.rightsOfToken).\(self.replacement)"
         case "TokenRevoked": "\(self.data.text("token_id")) is revoked."
         case "RoleDefined":
             "The role \(self.data.text("role")) has the permissions \((self.data["permissions"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", "))."
@@ -24,7 +24,7 @@ extension EventSentence {
             "The rule \(self.data.text("rule")) asks for \(self.data.text("approvals")) approval\(self.data["approvals"] == 1 ? "" : "s"), on the apps \(self.list("apps")), of what uses \(self.list("permissions")).\(self.data["signed"] == true ? " Only signed approvals count." : "")"
         case "ApprovalRuleRemoved": "The approval rule \(self.data.text("rule")) is removed."
         case "FreezeSet":
-            "The apps \(self.list("apps")) are frozen from \(LocalTime.text(self.data.text("from"))) until \(LocalTime.text(self.data.text("until")))."
+            "The apps \(self.list("apps")) are frozen from \(self.data.time("from")) until \(self.data.time("until"))."
         case "IdentityProviderSet":
             "Identity tokens of \(self.data.text("issuer")) for \(self.list("audiences")) are accepted, as those of \(self.data.text("provider"))."
         case "IdentityProviderRemoved":

@@ -96,10 +96,10 @@ struct EventSentence {
         let versions = self.data["versions"].map { ", versions \(KillCommands.text(versions: $0))," } ?? ""
         switch self.event.text("type") {
         case "KillSwitchEngaged":
-            return "Pinning is OFF for \(self.place)\(versions) until \(LocalTime.text(self.data.text("expires_at")))."
+            return "Pinning is OFF for \(self.place)\(versions) until \(self.data.time("expires_at"))."
         case "KillSwitchReleased": return "Pinning is ON again for \(self.place)\(versions.dropLast())."
         case "FleetKillSwitchEngaged":
-            return "Pinning is OFF for EVERY app until \(LocalTime.text(self.data.text("expires_at")))."
+            return "Pinning is OFF for EVERY app until \(self.data.time("expires_at"))."
         case "FleetKillSwitchReleased": return "Pinning is ON again for every app."
         default: return nil
         }

@@ -10,9 +10,11 @@ struct ExplainCommand: AsyncParsableCommand {
         discussion: """
             pinledger explain com.example.shop api.example.com --install-id 3q2-7w --app-version 3.1.0
             pinledger explain com.example.shop --install-id 3q2-7w --at 2026-03-03T12:00:00Z
+            pinledger explain com.example.shop api.example.com --day 2026-03-03
             pinledger explain G07
 
-            Without a host, the command explains every host of the app. Device data is neither stored nor logged.
+            Without a host, the command explains every host of the app. With --day it explains each state that held at some \
+            time of the day, one after the other; that takes history.read. Device data is neither stored nor logged.
             """
     )
 
@@ -20,6 +22,7 @@ struct ExplainCommand: AsyncParsableCommand {
     @Argument(help: "Host names that the device connects to.") var hosts: [String] = []
     @OptionGroup var device: DeviceOptions
     @OptionGroup var moment: MomentOptions
+    @Option(help: ArgumentHelp("At any time of this day (UTC): 2026-11-22.", valueName: "date")) var day: String?
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
@@ -28,26 +31,59 @@ struct ExplainCommand: AsyncParsableCommand {
             for rail in GuardRail.allCases {
                 table.add([rail.code, rail.entry.severity.rawValue, rail.entry.title])
             }
-            return Console.print(table.text)
+            return Console.print(table)
         }
         if let rail = GuardRail(rawValue: subject.uppercased()) { return Console.print(GuardRailPages.text(of: rail)) }
         if Self.isCode(subject) {
             throw CommandFailure(
                 "there is no guard rail \(subject)", advice: "`pinledger explain` lists all.", status: .notFound)
         }
-        let question = JSON.members([
-            "device": self.device.json,
-            "hosts": self.hosts.isEmpty ? nil : .array(self.hosts.map { .string($0) }),
-            "at": try self.moment.time.map { .string($0) },
-            "position": try self.moment.place.map { .integer($0) },
-        ])
+        if let day { return try await self.explain(subject, on: day) }
+        let question = try self.question(at: self.moment.time, self.moment.place)
         try await self.remote.withClient { client in
-            let path = "/v1/apps/\(APIClient.escaped(subject))/explain"
-            let answer = try await client.send("POST", path, body: question.canonicalBytes)
-            try answer.check()
-            let json = try answer.json
+            let json = try await Self.answer(question, subject, client)
             if !self.remote.output.isTable { Console.print(json, self.remote.output) } else { Self.print(json) }
         }
+    }
+
+    private func explain(_ app: String, on day: String) async throws {
+        guard self.moment.at == nil, self.moment.position == nil, self.moment.event == nil else {
+            throw CommandFailure("give --day or one moment, not both", status: .usage)
+        }
+        let times = try TimeInput.wholeDay(day)
+        try await self.remote.withClient { client in
+            let periods = try await DayPeriods(of: app, in: times, client) { time, position in
+                try await Self.answer(try self.question(at: time, position), app, client)
+            }
+            guard !periods.list.isEmpty else {
+                throw CommandFailure("\(app) had no document on \(day): it did not exist yet", status: .notFound)
+            }
+            guard self.remote.output.isTable else {
+                return Console.print(["periods": .array(periods.list.map(\.json))], self.remote.output)
+            }
+            for (number, period) in periods.list.enumerated() {
+                if number > 0 { Console.print("") }
+                let (since, until) = (LocalTime.text(period.since), LocalTime.text(period.until))
+                Console.print("From \(since) until \(until):")
+                Self.print(period.answer)
+            }
+        }
+    }
+
+    private func question(at time: String?, _ position: Int64?) throws -> JSON {
+        JSON.members([
+            "device": self.device.json,
+            "hosts": self.hosts.isEmpty ? nil : .array(self.hosts.map { .string($0) }),
+            "at": time.map { .string($0) },
+            "position": position.map { .integer($0) },
+        ])
+    }
+
+    private static func answer(_ question: JSON, _ app: String, _ client: APIClient) async throws -> JSON {
+        let path = "/v1/apps/\(APIClient.escaped(app))/explain"
+        let answer = try await client.send("POST", path, body: question.canonicalBytes)
+        try answer.check()
+        return try answer.json
     }
 
     /// Whether a text looks like a guard rail's code.
@@ -57,7 +93,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
     private static func print(_ json: JSON) {
         Console.print(
-            "\(json.text("app")), version \(json.text("version")) (after \(json.text("position")) events), at \(json.text("evaluated_at"))"
+            "\(json.text("app")), version \(json.text("version")) (after \(json.text("position")) events), at \(json.time("evaluated_at"))"
         )
         for host in json["hosts"]?.arrayValue ?? [] {
             Console.print("")

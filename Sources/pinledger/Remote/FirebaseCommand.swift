@@ -42,7 +42,7 @@ struct FirebaseCommand: AsyncParsableCommand {
             table.add(["trouble", trouble.text("detail")])
             if let advice = trouble["advice"]?.stringValue { table.add(["", "-> \(advice)"]) }
         }
-        Console.print(table.text)
+        Console.print(table)
         if json["project"] == nil {
             Console.error("The app names no project. Set `firebase_project` in the settings of remote_config.")
         }

@@ -55,7 +55,7 @@ struct ForecastCommand: AsyncParsableCommand {
             }
             let spare = next["spare"] == nil ? ", no spare pin" : ""
             table.add([
-                name, "now", "to \(LocalTime.text(certificate.text("not_after")))", LocalTime.text(next.text("at")),
+                name, "now", "to \(certificate.time("not_after"))", next.time("at"),
                 Self.slack(next), next.text("verdict") + spare,
             ])
             for (index, era) in (host["eras"]?.arrayValue ?? []).enumerated() {
@@ -66,7 +66,7 @@ struct ForecastCommand: AsyncParsableCommand {
                 ])
             }
         }
-        Console.print(table.text)
+        Console.print(table)
         Console.print("")
         Console.print(self.sentence(forecast))
         for host in hosts {

@@ -25,7 +25,7 @@ struct HandbookCommand: ParsableCommand, Paged {
         guard let name = self.page else {
             var table = Table(["PAGE", "TITLE"])
             for page in Handbook.pages { table.add([page.name, page.title]) }
-            return Console.print(table.text)
+            return Console.print(table)
         }
         let parts = name.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let page = Handbook.page(parts[0]) else {

@@ -6,11 +6,13 @@ struct HistoryCommand: AsyncParsableCommand, Paged {
         commandName: "history", abstract: "Show who changed what, when and why. Newest first.",
         discussion: """
             pinledger history com.example.app --since 7d
+            pinledger history com.example.app --day 2026-11-22
             pinledger history --type 'kill-switch.*' --actor ci
             pinledger history --search r4nd0mPinHash= --since 90d
 
             POSITION is the number of events before an event: `pinledger explain APP --position 42` explains the state \
-            before event 42, `--event 42` the state right after it.
+            before event 42, `--event 42` the state right after it. `--output json` prints the events as they were recorded, \
+            and `--output wide` adds their types and streams.
 
             --search looks at the whole recorded event: pins, hosts, names, reasons and request ids. It reads every event that \
             the other options leave, so give --since for a long history.
@@ -24,8 +26,7 @@ struct HistoryCommand: AsyncParsableCommand, Paged {
     var stream: String?
     @Option(help: "Show only these types of events or groups of them, separated by commas.") var type: String?
     @Option(help: "Show only events of this actor: its id, or the name of its token.") var actor: String?
-    @Option(help: "Show only events since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
-    @Option(help: "Show only events before this time, written like --since.") var until: String?
+    @OptionGroup var period: PeriodOptions
     @Option(
         help: ArgumentHelp(
             "Show only events that hold this text anywhere: a pin, a host, a word of a reason, a request id. The case of letters from A to Z makes no difference.",
@@ -44,15 +45,12 @@ struct HistoryCommand: AsyncParsableCommand, Paged {
         }
         guard self.limit > 0 else { throw CommandFailure("--limit must be at least 1", status: .usage) }
         let base = self.app.map { "/v1/apps/\(APIClient.escaped($0))/history" } ?? "/v1/history"
-        let since = try self.since.map { try TimeInput.rfc3339($0, .back) }
-        let until = try self.until.map { try TimeInput.rfc3339($0, .back) }
+        let period = try self.period.parameters()
         try await self.watching.with(self.remote) { client in
             let actor = try await self.actorID(client)
-            var query = [
-                ("stream", self.stream), ("type", self.type), ("actor", actor), ("since", since), ("until", until),
-                ("search", self.search),
-            ]
-            .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
+            var query =
+                [("stream", self.stream), ("type", self.type), ("actor", actor), ("search", self.search)]
+                .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } } + period
             if self.oldest { query.append("order=oldest") }
             var events: [JSON] = []
             var cursor: String?
@@ -66,12 +64,11 @@ struct HistoryCommand: AsyncParsableCommand, Paged {
             if events.isEmpty { try await self.checkNames(client, actor) }
             ListReport.print(
                 ["events": .array(events)], "events", self.remote.output,
-                ["POSITION", "TIME", "WHO", "STREAM", "WHAT", "WHY"]
+                ["POSITION", "TIME", "WHO", "WHAT", "WHY"]
             ) { event in
                 [
-                    event.text("position"), event.text("time"), event["actor"]?.text("name") ?? "-",
-                    event.text("stream"),
-                    EventLine.text(of: event), event.text("reason"),
+                    event.text("position"), event.time("time"), event["actor"]?.text("name") ?? "-",
+                    EventSentence(event).text, event.text("reason"),
                 ]
             }
         }

@@ -28,8 +28,8 @@ struct KeyCommands: AsyncParsableCommand {
                     ["KID", "STATE", "CREATED", "ACTIVATED", "RETIRED"]
                 ) {
                     [
-                        $0.text("kid"), $0.text("state"), $0.text("created_at"), $0.text("activated_at"),
-                        $0.text("retired_at"),
+                        $0.text("kid"), $0.text("state"), $0.time("created_at"), $0.time("activated_at"),
+                        $0.time("retired_at"),
                     ]
                 }
             }

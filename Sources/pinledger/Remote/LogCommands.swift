@@ -37,7 +37,7 @@ struct LogCommands: AsyncParsableCommand {
                     }
                 }
                 ListReport.print(log, "keys", self.remote.output, ["VKEY", "KID", "CREATED", "RETIRED"]) {
-                    [$0.text("vkey"), $0.text("kid"), $0.text("created_at"), $0.text("retired_at")]
+                    [$0.text("vkey"), $0.text("kid"), $0.time("created_at"), $0.time("retired_at")]
                 }
             }
         }

@@ -24,7 +24,7 @@ struct LogWitnessCommands: AsyncParsableCommand {
                 ) {
                     [
                         $0.text("key_id"), $0.text("name"), $0.text("url"), $0.text("cosigned_size"),
-                        $0.text("cosigned_at"), $0.text("failure"),
+                        $0.time("cosigned_at"), $0.text("failure"),
                     ]
                 }
             }

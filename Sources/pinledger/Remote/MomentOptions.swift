@@ -5,7 +5,7 @@ import PinWire
 struct MomentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "At this time: 2026-11-22T18:30:00Z, 2026-11-22 (0:00) or 2d (ago).", valueName: "time"))
+            "At this time: 2026-11-22T18:30:00Z, 2026-11-22 (its end, in UTC) or 2d (ago).", valueName: "time"))
     var at: String?
     @Option(
         help: ArgumentHelp(
@@ -18,9 +18,9 @@ struct MomentOptions: ParsableArguments {
     )
     var event: Int64?
 
-    /// The time in the API's form.
+    /// The time in the API's form; nil for the present, as a date that is not over.
     var time: String? {
-        get throws { try self.at.map { try TimeInput.rfc3339($0, .back) } }
+        get throws { try self.at.flatMap { try TimeInput.pastMoment($0) }?.rfc3339 }
     }
 
     /// The number of events before the moment.

@@ -33,7 +33,7 @@ struct NodeCommands: AsyncParsableCommand {
                         $0.text("name"), $0.text("version"), $0.text("feature_level"), $0.text("schema_version"),
                         ($0["live"] == true ? "" : "gone, was ") + $0.text("state")
                             + ($0["read_only"] == true ? ", read-only" : ""),
-                        $0.text("position"), LocalTime.text($0.text("seen_at")),
+                        $0.text("position"), $0.time("seen_at"),
                     ]
                 }
             }

@@ -59,7 +59,7 @@ struct PinCommands: AsyncParsableCommand {
                     ["POLICY", "STATE", "ROLE", "PIN", "SINCE", "NOTE"]
                 ) {
                     [
-                        $0.text("policy"), $0.text("state"), $0.text("role"), $0.text("pin"), $0.text("since"),
+                        $0.text("policy"), $0.text("state"), $0.text("role"), $0.text("pin"), $0.time("since"),
                         $0.text("note"),
                     ]
                 }

@@ -37,7 +37,7 @@ struct ProbeCommand: AsyncParsableCommand {
     }
 
     private static func print(_ json: JSON) {
-        Console.print("\(json.text("endpoint")) seen from \(json.text("vantage")) at \(json.text("at"))")
+        Console.print("\(json.text("endpoint")) seen from \(json.text("vantage")) at \(json.time("at"))")
         if let failure = json["failure"] { Console.print("  \(failure.text("reason"))") }
         let keys = Dictionary(
             (json["keys"]?.arrayValue ?? []).map { ($0.text("pin"), $0) }, uniquingKeysWith: { first, _ in first })
@@ -56,7 +56,7 @@ struct ProbeCommand: AsyncParsableCommand {
                     let isLinked = path.contains { $0.text("pin") == pin }
                     let standing = isLinked ? Self.standing(keys[pin]) : "not part of the path that clients verify"
                     Console.print("    \(pin)  \(certificate.text("subject"))")
-                    Console.print("      until \(certificate.text("not_after")); \(standing)")
+                    Console.print("      until \(certificate.time("not_after")); \(standing)")
                 }
                 for certificate in path where certificate["sent"] == false {
                     let pin = certificate.text("pin")

@@ -219,7 +219,7 @@ enum RolloutReport {
     static func print(plan: JSON, indent: String = "") {
         let state = plan["paused"] == nil ? plan.text("phase") : "paused"
         Console.print(
-            "\(indent)plan: \(Self.line(of: plan))  \(state) since \(plan["paused"]?.text("since") ?? plan.text("since"))"
+            "\(indent)plan: \(Self.line(of: plan))  \(state) since \(plan["paused"]?.time("since") ?? plan.time("since"))"
         )
         for wait in plan["waits_for"]?.arrayValue ?? [] {
             let mark = ["yes": "[x]", "no": "[ ]"][wait.text("met")] ?? "[?]"

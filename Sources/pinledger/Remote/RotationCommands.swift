@@ -195,6 +195,6 @@ enum RotationReport {
         var phases = rotation.text("kind") == "planned" ? ["deliver", "switch", "settle"] : ["switch"]
         phases += ["clean_up", current == "aborted" ? "aborted" : "done"]
         return phases.map { $0 == current ? "[\($0)]" : $0 }.joined(separator: " -> ")
-            + "  since \(rotation.text("phase_since"))"
+            + "  since \(rotation.time("phase_since"))"
     }
 }

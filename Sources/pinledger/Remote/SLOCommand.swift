@@ -95,7 +95,7 @@ struct SLOCommand: AsyncParsableCommand {
                 level.budget.map { Self.percent(max($0, -9.99)) } ?? "-", level.isKept ? "kept" : "NOT KEPT",
             ])
         }
-        Console.print(table.text)
+        Console.print(table)
     }
 
     /// A share in hundredths, rounded towards the worse: 99.995 % of promises kept are not all of them.

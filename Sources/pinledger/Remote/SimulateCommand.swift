@@ -115,6 +115,7 @@ struct SimulateCommand: AsyncParsableCommand {
         Console.print(
             "\(json.text("moved")) of \(json.text("devices")) devices would get something else (population: \(population))."
         )
+        for line in JudgementText.lines(json) { Console.print(line.prefix(1).uppercased() + line.dropFirst()) }
         let unknown = (json["population"]?["blind_to"]?.arrayValue ?? []).compactMap(\.stringValue)
         if !unknown.isEmpty {
             Console.print(
@@ -128,7 +129,7 @@ struct SimulateCommand: AsyncParsableCommand {
             for move in host["moves"]?.arrayValue ?? [] {
                 table.add([move.text("devices"), Self.lot(move["from"]), Self.lot(move["to"])])
             }
-            Console.print(table.text)
+            Console.print(table)
         }
         for (title, list, name) in [
             ("APP VERSION", "app_versions", "app_version"), ("PLATFORM", "platforms", "platform"),
@@ -138,7 +139,7 @@ struct SimulateCommand: AsyncParsableCommand {
             var table = Table([title, "DEVICES", "MOVED"])
             for part in parts { table.add([part.text(name), part.text("devices"), part.text("moved")]) }
             Console.print("")
-            Console.print(table.text)
+            Console.print(table)
         }
         FindingReport.print(json["guard_rail_findings"]?.arrayValue ?? [])
         if json["is_refused"] == true { Console.print("The guard rails would refuse this change.") }

@@ -180,7 +180,7 @@ struct ServerStatus {
             guard let failure = self.failures[part] else { continue }
             table.add([part.name, "not available: \(failure.message.split(separator: "\n").first ?? "")"])
         }
-        Console.print(table.text)
+        Console.print(table)
         self.showSwitches()
         self.showUrgent()
         self.showChanges()
@@ -203,7 +203,7 @@ struct ServerStatus {
 
     private static func text(ofMe me: JSON) -> String {
         let name = me["principal"]?.text("name") ?? me["actor"]?.text("name") ?? "-"
-        let end = me["expires_at"].map { _ in ", token valid until \(LocalTime.text(me.text("expires_at")))" }
+        let end = me["expires_at"].map { _ in ", token valid until \(me.time("expires_at"))" }
         return name + (end ?? "")
     }
 
@@ -230,7 +230,7 @@ struct ServerStatus {
         Console.print("\nPinning is turned off (`pinledger kill list`):")
         for engaged in self.switches.prefix(Self.rows) {
             let place = ["app", "host"].compactMap { engaged[$0]?.stringValue }.joined(separator: " ")
-            let until = LocalTime.text(engaged.text("expires_at"))
+            let until = engaged.time("expires_at")
             Console.line("  \(place.isEmpty ? engaged.text("scope") : place) until \(until)")
         }
     }

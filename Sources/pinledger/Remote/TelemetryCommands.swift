@@ -79,7 +79,7 @@ struct TelemetryCommands: AsyncParsableCommand {
         }
 
         private static func print(_ json: JSON) {
-            Console.print("Reaction: \(json.text("reaction")), measured at \(json.text("measured_at"))")
+            Console.print("Reaction: \(json.text("reaction")), measured at \(json.time("measured_at"))")
             var table = Table(["HOST", "POLICY", "VERSION", "SIGNED", "INSTALLS", "FAILING", "STEP", "WHY"])
             for verdict in json["verdicts"]?.arrayValue ?? [] {
                 guard let evidence = verdict["evidence"] else { continue }
@@ -91,18 +91,18 @@ struct TelemetryCommands: AsyncParsableCommand {
                     verdict.text("step"), reasons.isEmpty ? "-" : reasons.joined(separator: ", "),
                 ])
             }
-            Console.print(table.text)
+            Console.print(table)
             let replay = json["would_have_fired"]
             Console.print("")
             Console.print("With a threshold of \(replay?.text("failure_threshold_bp") ?? "-") basis points:")
             var fired = Table(["HOST", "POLICY", "VERSION", "STAGE TEST", "CHANGE POINT"])
             for arm in replay?["arms"]?.arrayValue ?? [] {
                 fired.add([
-                    arm.text("host"), arm.text("arm"), arm.text("version"), arm["stage_test"]?.text("minute") ?? "-",
-                    arm["change_point"]?.text("minute") ?? "-",
+                    arm.text("host"), arm.text("arm"), arm.text("version"), arm["stage_test"]?.time("minute") ?? "-",
+                    arm["change_point"]?.time("minute") ?? "-",
                 ])
             }
-            Console.print(fired.text)
+            Console.print(fired)
         }
     }
 
@@ -130,7 +130,7 @@ struct TelemetryCommands: AsyncParsableCommand {
                         self.remote.output, ["ID", "STATE", "CREATED", "RETIRED", "NOTE"]
                     ) {
                         [
-                            $0.text("key_id"), $0.text("state"), $0.text("created_at"), $0.text("retired_at"),
+                            $0.text("key_id"), $0.text("state"), $0.time("created_at"), $0.time("retired_at"),
                             $0.text("note"),
                         ]
                     }
@@ -207,7 +207,7 @@ private enum TelemetryText {
                 cell.text("reports"),
             ])
         }
-        Console.print(table.text)
+        Console.print(table)
         var unpinned: [String: Int64] = [:]
         for cell in json["cells"]?.arrayValue ?? [] {
             unpinned[cell.text("host"), default: 0] += cell["unpinned"]?.integerValue ?? 0
@@ -225,12 +225,12 @@ private enum TelemetryText {
         for cell in minutes {
             for minute in cell["minutes"]?.arrayValue ?? [] {
                 times.add([
-                    minute.text("minute"), cell.text("arm"), cell.text("version"),
+                    minute.time("minute"), cell.text("arm"), cell.text("version"),
                     cell["authenticated"] == true ? "yes" : "no", minute.text("installs"), minute.text("failing"),
                 ])
             }
         }
         Console.print("")
-        Console.print(times.text)
+        Console.print(times)
     }
 }

@@ -21,12 +21,12 @@ enum TimeInput {
     /// A number of seconds, from a length or from a moment in the future.
     static func seconds(_ text: String, now: Timestamp = Node.clock()) throws(CommandFailure) -> Int64 {
         if let seconds = Self.length(text) { return seconds }
-        if let moment = Self.moment(text) {
+        if let moment = Self.written(text) {
             guard now < moment else { throw CommandFailure("\(text) is not in the future", status: .usage) }
             return (moment.microseconds - now.microseconds + 999_999) / 1_000_000
         }
         throw CommandFailure(
-            "\(text) is not a time",
+            Self.fault(of: text),
             advice: "Give a length such as 30m, 4h or 2d, or a moment such as 2026-11-22T18:30:00Z.",
             status: .usage)
     }
@@ -35,16 +35,90 @@ enum TimeInput {
     static func rfc3339(
         _ text: String, _ direction: Direction, now: Timestamp = Node.clock()
     ) throws(CommandFailure) -> String {
-        if text == "now" { return Timestamp(seconds: now.seconds).rfc3339 }
-        if let moment = Self.moment(text) { return moment.rfc3339 }
+        try Self.moment(text, direction, now: now).rfc3339
+    }
+
+    /// A moment.
+    static func moment(
+        _ text: String, _ direction: Direction, now: Timestamp = Node.clock()
+    ) throws(CommandFailure) -> Timestamp {
+        if text == "now" { return Timestamp(seconds: now.seconds) }
+        if let moment = Self.written(text) { return moment }
         if let seconds = Self.length(text) {
-            return Timestamp(seconds: now.seconds).adding(seconds: direction == .ahead ? seconds : -seconds).rfc3339
+            return Timestamp(seconds: now.seconds).adding(seconds: direction == .ahead ? seconds : -seconds)
         }
         throw CommandFailure(
-            "\(text) is not a time",
+            Self.fault(of: text),
             advice:
                 "Give a moment such as 2026-11-22 or 2026-11-22T18:30:00Z, or a length such as 30d, counted \(direction == .ahead ? "from now" : "back from now").",
             status: .usage)
+    }
+
+    /// A moment of the past at which something is looked at: a date alone is its last moment.
+    ///
+    /// - Returns: Nil for the present: a date that is not over.
+    static func pastMoment(_ text: String, now: Timestamp = Node.clock()) throws(CommandFailure) -> Timestamp? {
+        guard let day = Self.day(text) else { return try Self.moment(text, .back, now: now) }
+        guard day.lowerBound <= now else { throw CommandFailure("\(text) is in the future", status: .usage) }
+        guard day.upperBound <= now else { return nil }
+        return Timestamp(microseconds: day.upperBound.microseconds - 1)
+    }
+
+    /// A whole day, by its date.
+    static func wholeDay(_ text: String, now: Timestamp = Node.clock()) throws(CommandFailure) -> Range<Timestamp> {
+        guard let day = Self.day(text) else {
+            throw CommandFailure(
+                text.utf8.count == 10 ? Self.fault(of: text) : "\(text) is not a date",
+                advice: "Give a date such as 2026-11-22.", status: .usage)
+        }
+        guard day.lowerBound <= now else { throw CommandFailure("\(text) is in the future", status: .usage) }
+        return day
+    }
+
+    /// Refuses two times of which the first is not before the second.
+    ///
+    /// - Parameter advice: What to give instead of one moment twice.
+    static func checkOrder(
+        _ first: (name: String, text: String, time: Timestamp), _ second: (name: String, text: String, time: Timestamp),
+        advice: String? = nil
+    ) throws(CommandFailure) {
+        guard first.time >= second.time else { return }
+        guard first.time == second.time else {
+            throw CommandFailure(
+                "\(first.name) \(first.text) is later than \(second.name) \(second.text): the two are swapped",
+                advice: "Give the earlier time with \(first.name).", status: .usage)
+        }
+        throw CommandFailure(
+            "\(first.name) \(first.text) and \(second.name) \(second.text) are the same moment, with nothing between",
+            advice: advice, status: .usage)
+    }
+
+    /// The day of a date in the form 2026-11-22, in UTC; nil for another text.
+    private static func day(_ text: String) -> Range<Timestamp>? {
+        guard text.utf8.count == 10, let start = Self.written(text) else { return nil }
+        return start..<start.adding(seconds: 86_400)
+    }
+
+    /// What is wrong with a text that is no time: the part of a date that does not exist, or another order of its parts.
+    private static func fault(of text: String) -> String {
+        let none = "\(text) is not a time"
+        guard (8...40).contains(text.utf8.count) else { return none }
+        let date = text.prefix { $0 != "T" && $0 != " " }
+        let parts = date.split(omittingEmptySubsequences: false) { "-./".contains($0) }
+        let numbers = parts.compactMap { part in part.utf8.allSatisfy { (48...57).contains($0) } ? Int(part) : nil }
+        guard parts.count == 3, numbers.count == 3 else { return none }
+        if parts[0].utf8.count < 4, parts[2].utf8.count == 4 {
+            return "\(text) is not a time: a date begins with the year, then the month and the day"
+        }
+        let (month, day) = (numbers[1], numbers[2])
+        guard date.utf8.count == 10, parts[0].utf8.count == 4 else { return none }
+        guard (1...12).contains(month) else {
+            let swapped = (13...31).contains(month) && (1...12).contains(day)
+            return
+                "\(text) is not a time: there is no month \(parts[1])\(swapped ? "; if day and month are swapped, it is \(parts[0])-\(parts[2])-\(parts[1])" : "")"
+        }
+        return Self.written("\(parts[0])-\(parts[1])-\(parts[2])") == nil
+            ? "\(text) is not a time: the month \(parts[0])-\(parts[1]) has no day \(parts[2])" : none
     }
 
     private static func length(_ text: String) -> Int64? {
@@ -72,7 +146,7 @@ enum TimeInput {
         return digits.isEmpty && total > 0 ? total : nil
     }
 
-    private static func moment(_ text: String) -> Timestamp? {
+    private static func written(_ text: String) -> Timestamp? {
         guard text.utf8.count <= 40 else { return nil }
         if let moment = Timestamp(rfc3339: text) { return moment }
         var text = text

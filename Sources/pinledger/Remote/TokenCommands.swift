@@ -29,9 +29,9 @@ struct WhoAmICommand: AsyncParsableCommand {
                     permission.text("permission"), permission["everywhere"] == true ? "everywhere" : "on some apps",
                 ])
             }
-            table.add(["token valid until", LocalTime.text(json["token"]?.text("expires_at") ?? "-")])
-            table.add(["server's time", LocalTime.text(json.text("server_time"))])
-            Console.print(table.text)
+            table.add(["token valid until", json["token"]?.time("expires_at") ?? "-"])
+            table.add(["server's time", json.time("server_time")])
+            Console.print(table)
         }
     }
 }
@@ -55,8 +55,8 @@ struct TokenCommands: AsyncParsableCommand {
                     ["ID", "NAME", "MAY DO", "LAST USED", "EXPIRES", "REVOKED"]
                 ) {
                     [
-                        $0.text("token_id"), $0.text("name"), GrantText.rights(ofToken: $0), $0.text("last_used_at"),
-                        $0.text("expires_at"), $0.text("revoked_at"),
+                        $0.text("token_id"), $0.text("name"), GrantText.rights(ofToken: $0), $0.time("last_used_at"),
+                        $0.time("expires_at"), $0.time("revoked_at"),
                     ]
                 }
             }
@@ -98,12 +98,12 @@ struct TokenCommands: AsyncParsableCommand {
                     if let time = json[member]?.stringValue { table.add([title, LocalTime.text(time)]) }
                 }
                 for use in json["used_from"]?.arrayValue ?? [] {
-                    let (first, last) = (use.text("first_used_at"), use.text("last_used_at"))
+                    let (first, last) = (use.time("first_used_at"), use.time("last_used_at"))
                     table.add([
-                        "used from", "\(use.text("network")), \(LocalTime.text(first)) to \(LocalTime.text(last))",
+                        "used from", "\(use.text("network")), \(first) to \(last)",
                     ])
                 }
-                Console.print(table.text)
+                Console.print(table)
             }
         }
     }

@@ -139,7 +139,7 @@ struct WebhookCommands: AsyncParsableCommand {
                 for name in ["cursor", "waiting", "retrying", "dead", "last_success_at", "failing_since"] {
                     table.add([name, json["progress"]?.text(name) ?? "-"])
                 }
-                Console.print(table.text)
+                Console.print(table)
             }
         }
     }

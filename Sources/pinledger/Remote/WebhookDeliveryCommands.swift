@@ -63,7 +63,7 @@ extension WebhookCommands {
                 ) {
                     [
                         $0.text("position"), $0.text("stream"), $0.text("type"), $0.text("state"), $0.text("attempts"),
-                        $0.text("last_status"), $0.text("next_attempt_at"), $0.text("last_error"),
+                        $0.text("last_status"), $0.time("next_attempt_at"), $0.text("last_error"),
                     ]
                 }
             }

@@ -32,7 +32,7 @@ struct RootCommands: AsyncParsableCommand {
                     ["VERSION", "PUBLISHED", "EXPIRES", "ROOT KEYS", "DOCUMENT KEYS"]
                 ) {
                     [
-                        $0.text("version"), $0.text("published_at"), $0.text("expires_at"),
+                        $0.text("version"), $0.time("published_at"), $0.time("expires_at"),
                         "\($0.text("threshold")) of \($0["root_keys"]?.arrayValue?.count ?? 0)",
                         ($0["document_keys"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", "),
                     ]

@@ -395,7 +395,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
         var table = Table(["VERDICT", "WHAT", "FOUND"])
         for finding in findings { table.add([finding.verdict.rawValue, finding.subject, finding.detail]) }
-        Console.print(table.text)
+        Console.print(table)
         for finding in findings { if let advice = finding.advice { Console.print("\(finding.subject): \(advice)") } }
     }
 }

@@ -136,7 +136,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
         table.add([
             "the ledger's end", done.end == .rewrapped ? "1" : "0", done.end == .left ? "1" : "0",
         ])
-        Console.print(table.text)
+        Console.print(table)
         for id in done.secrets.unnamed {
             Console.print("left: the signing key \(id), which the ledger does not name; nothing is signed with it")
         }

@@ -71,11 +71,11 @@ struct RecoveryReport: Sendable {
             var table = Table(["POSITION", "TIME", "WHO", "STREAM", "WHAT", "WHY"])
             for entry in self.loss.events.prefix(Self.rows) {
                 table.add([
-                    "\(entry.position)", entry.time.rfc3339, entry.origin.actor.name, entry.stream.text,
+                    "\(entry.position)", LocalTime.text(entry.time), entry.origin.actor.name, entry.stream.text,
                     EventLine.text(of: entry.json), entry.origin.reason?.text ?? "-",
                 ])
             }
-            Console.print(table.text)
+            Console.print(table)
             if known > Self.rows { Console.print("… and \(known - Self.rows) more: --output json shows all.") }
         }
         if !self.loss.overtaken.isEmpty {
@@ -83,7 +83,7 @@ struct RecoveryReport: Sendable {
             for each in self.loss.overtaken {
                 table.add([each.app.text, "\(each.served)", each.present.map { "\($0)" } ?? "the app is lost"])
             }
-            Console.print(table.text)
+            Console.print(table)
         }
         for source in self.changes.revivals {
             Console.print("In force again, because its end is lost: \(Self.text(of: source)) (\(source.stream)).")

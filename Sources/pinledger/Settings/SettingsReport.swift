@@ -16,6 +16,6 @@ struct SettingsReport: ParsableArguments {
                 setting.setting.isReloaded ? "yes" : "no",
             ])
         }
-        Console.print(table.text)
+        Console.print(table)
     }
 }

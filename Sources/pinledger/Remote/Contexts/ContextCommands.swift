@@ -141,7 +141,7 @@ struct ContextCommands: AsyncParsableCommand {
                     context.tokenFile ?? "session of login",
                 ])
             }
-            Console.print(table.text)
+            Console.print(table)
         }
     }
 

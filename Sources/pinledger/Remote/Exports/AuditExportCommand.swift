@@ -19,18 +19,16 @@ struct AuditExportCommand: AsyncParsableCommand {
             """)
     @Argument(help: "Export only events of this app.") var app: String?
     @Option(help: "Form of the events.") var format: EventExport
-    @Option(help: "Export only events since then: 2026-11-22, 2026-11-22T18:30:00Z or 7d (ago).") var since: String?
-    @Option(help: "Export only events before this time, written like --since.") var until: String?
+    @OptionGroup var period: PeriodOptions
     @Option(help: ArgumentHelp("Export only events behind this position.", valueName: "position")) var after: Int64?
     @Option(help: "Export only these types of events or groups of them, separated by commas.") var type: String?
     @OptionGroup var remote: RemoteOptions
 
     func run() async throws {
         let base = self.app.map { "/v1/apps/\(APIClient.escaped($0))/history" } ?? "/v1/history"
-        let since = try self.since.map { try TimeInput.rfc3339($0, .back) }
-        let until = try self.until.map { try TimeInput.rfc3339($0, .back) }
-        let filter = [("type", self.type), ("since", since), ("until", until), ("after", self.after.map { "\($0)" })]
-            .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } }
+        let filter =
+            try [("type", self.type), ("after", self.after.map { "\($0)" })]
+            .compactMap { name, value in value.map { "\(name)=\(APIClient.escaped($0))" } } + self.period.parameters()
         try await self.remote.withClient { client in
             var cursor: String?
             if let header = self.format.header { Console.write(header) }

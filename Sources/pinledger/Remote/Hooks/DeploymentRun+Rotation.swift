@@ -137,7 +137,7 @@ extension DeploymentRun {
         guard let insistence = self.deployment.insistence, let end = self.served?.end,
             end.seconds - Node.clock().seconds < insistence
         else { return nil }
-        return "the served certificate ends at \(end.rfc3339)"
+        return "the served certificate ends at \(LocalTime.text(end))"
     }
 
     /// Serves again what was served before a renewal whose rotation was aborted, where that is valid and its key is a primary.

@@ -171,7 +171,7 @@ struct HookCommands: AsyncParsableCommand {
                 let hosts = deployment["hosts"]?.arrayValue?.compactMap(\.stringValue).joined(separator: ", ") ?? ""
                 Console.print("\(one.text("directory")): \(hosts) of \(deployment.text("app"))")
                 if let served = one["served"] {
-                    Console.print("  served   \(served.text("pin")), until \(LocalTime.text(served.text("until")))")
+                    Console.print("  served   \(served.text("pin")), until \(served.time("until"))")
                 } else {
                     Console.print("  served   nothing that can be read")
                 }

@@ -215,9 +215,9 @@ extension SpecPlans {
             answer["difference"]?.arrayValue
             ?? (preview?["differences"]?.arrayValue ?? []).flatMap { $0["difference"]?.arrayValue ?? [] }
         let findings = (preview?["guard_rail_findings"] ?? answer["guard_rail_findings"])?.arrayValue ?? []
-        // The whole of a new app follows from the events; its version and time from there being any.
-        let telling = differences.filter { !["", "/version", "/updated_at"].contains($0.text("pointer")) }
-        return events.map { "+ \(EventLine.text(of: $0))" } + telling.compactMap(DifferenceLine.text).map { "~ \($0)" }
+        // The whole of a new app follows from the events.
+        let telling = differences.filter { $0.text("pointer") != "" }
+        return events.map { "+ \(EventLine.text(of: $0))" } + DifferenceLine.lines(telling)
             + FindingReport.lines(findings)
     }
 }

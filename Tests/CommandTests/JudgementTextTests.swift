@@ -1,0 +1,50 @@
+import PinWire
+import Testing
+
+@testable import pinledger
+
+@Suite struct `What devices notice of a change` {
+    private func lines(_ changes: [JSON], judging: Int64) -> [String] {
+        JudgementText.lines([
+            "devices": 10_000, "moved": 10_000, "judging_differently": .integer(judging),
+            "population": ["source": "assumed"],
+            "hosts": [["host": "a.b", "judged_differently": .array(changes)]],
+        ])
+    }
+
+    @Test func `devices that get other bytes and judge alike notice nothing`() {
+        #expect(self.lines([], judging: 0) == ["no connection is judged differently (population: assumed)."])
+    }
+
+    @Test func `a key that is accepted from then on is an exception, and not a difference for every device`() {
+        let lines = self.lines(
+            [["key": "sha256/a=", "from": "refuse", "to": "accept", "devices": 10_000]], judging: 10_000)
+        #expect(
+            lines == [
+                "no connection is judged differently, except with these keys (population: assumed):",
+                "  a.b with sha256/a=: refuse -> accept, 10000 of 10000 devices",
+            ])
+    }
+
+    @Test func `connections that are refused from then on are counted`() {
+        let lines = self.lines(
+            [
+                ["key": "sha256/a=", "from": "accept", "to": "refuse", "devices": 2500],
+                ["from": "accept_and_report", "to": "refuse", "devices": 2500],
+            ], judging: 2500)
+        #expect(
+            lines == [
+                "2500 of 10000 devices judge connections differently (population: assumed):",
+                "  a.b with sha256/a=: accept -> refuse, 2500 of 10000 devices",
+                "  a.b with any other key: accept and report -> refuse, 2500 of 10000 devices",
+            ])
+    }
+
+    @Test func `a long list of connections is cut off and counted`() {
+        let changes = (0..<25).map { number -> JSON in
+            ["key": .string("sha256/\(number)="), "from": "accept", "to": "refuse", "devices": 1]
+        }
+        let lines = self.lines(changes, judging: 1)
+        #expect(lines.count == 22 && lines.last == "  and 5 more")
+    }
+}
