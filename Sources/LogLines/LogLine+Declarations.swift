@@ -89,9 +89,10 @@ extension LogLine {
                 .warning,
                 "the ledger's end was not authenticated; it is now, because this start trusts the database",
                 advice: "Start the node without --trust-database from now on.")
+        case .memoryFirst: .init(.notice, "the ledger is empty, and this node begins its memory of it")
         case .memoryBegun:
             .init(
-                .notice, "this node has no memory of the ledger yet, and begins one",
+                .warning, "this node has no memory of a ledger that has events, and begins one",
                 advice: "If the node is not new, find out who deleted its memory."
             )
         case .memoryUnauthenticated:

@@ -29,6 +29,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case clockRight = "clock_right"
     case endUnauthenticated = "end_unauthenticated"
     case endTrusted = "end_trusted"
+    case memoryFirst = "memory_first"
     case memoryBegun = "memory_begun"
     case memoryUnauthenticated = "memory_unauthenticated"
     case memoryContradicted = "memory_contradicted"

@@ -2,6 +2,9 @@ import Foundation
 
 /// A lock on a node's state directory, held until the process ends: two nodes on one would each undo what the other has kept.
 final class StateLock: Sendable {
+    /// The name of its file in the directory.
+    static let name = "lock"
+
     private let file: CInt
 
     /// Makes the directory where it is missing, and takes the lock with flock(2): the system gives it back when the process ends,
@@ -17,7 +20,7 @@ final class StateLock: Sendable {
                 "the state directory \(directory) cannot be made: \(ErrorText.sentence(for: error))",
                 advice: "Check --state-directory.")
         }
-        let path = "\(directory)/lock"
+        let path = "\(directory)/\(Self.name)"
         self.file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard self.file >= 0 else {
             let reason = String(cString: strerror(errno))

@@ -371,6 +371,8 @@ class Server(Process):
         self.data = home / "data"
         port = free_port()
         super().__init__(home / "server.log", ["dev", "--data", str(self.data), "--listen", f"127.0.0.1:{port}"] + (more or []), port)
+        # Tests look for lines that only inform.
+        self.environment.setdefault("PINLEDGER_LOG_LEVEL", "notice")
         self.api = API(port, None)
         self.clock: MovedClock | None = None
         #: Other processes on this database, which live in its time: `start_node` adds them.

@@ -57,6 +57,21 @@ def test_the_file_with_the_token_is_there_when_dev_says_that_it_is_healthy():
         server.destroy()
 
 
+def test_standard_error_of_a_first_start_is_empty():
+    server = Server(lowers_rails=False, more=["--example", str(EXAMPLE), "--app", "com.example.app"])
+    del server.environment["PINLEDGER_LOG_LEVEL"]
+    errors = server.home / "errors"
+    # The program in its own process, with standard error in a file of its own.
+    server.prefix = ["bash", "-c", 'exec "$@" 2> "$0"', str(errors)]
+    try:
+        server.spawn()
+        greeting(server)
+        server.stop()
+        assert errors.read_text() == ""
+    finally:
+        server.destroy()
+
+
 def test_dev_says_where_all_data_is(dev_server):
     text = greeting(dev_server)
     assert f"All data stays in {dev_server.data}." in text

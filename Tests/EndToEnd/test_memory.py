@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from documents import verify
 from nodes import start_node
-from pinledger import BINARY, API, eventually, free_port, host_body
+from pinledger import BINARY, API, Server, eventually, free_port, host_body
 from restored import KEPT, LOST, Restored, codes, is_halted
 
 
@@ -184,6 +184,23 @@ def test_a_node_without_a_memory_starts_only_if_told_to_trust_the_database(resto
             assert ("memory_begun" in codes(node)) == bool(options)
         finally:
             node.stop()
+
+
+def test_the_first_start_asks_nobody_who_deleted_a_memory():
+    server = Server(lowers_rails=False)
+    try:
+        server.start()
+        said = server.log.read_text()
+        assert "code=memory_first" in said and "deleted" not in said, said
+        server.stop()
+        # The ledger is in use now: who deletes the memory is asked for.
+        shutil.rmtree(server.data / "state")
+        server.arguments.append("--trust-database")
+        server.start()
+        said = server.log.read_text().removeprefix(said)
+        assert "code=memory_begun" in said and "find out who deleted its memory" in said, said
+    finally:
+        server.destroy()
 
 
 def test_a_further_node_trusts_no_database_beside_a_node_that_is_halted(restored, backup):

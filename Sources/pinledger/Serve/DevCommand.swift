@@ -34,7 +34,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
 
     @Option(
         help: ArgumentHelp(
-            "Lowest level to log. Default: notice. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
+            "Lowest level to log. Default: warning. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
     var logLevel: Logger.Level?
 
     @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
@@ -189,7 +189,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             ]
         let find = Self.pathLine + (self.directory.isUsual ? [] : ["export PINLEDGER_DATA='\(home)'"])
         let elsewhere = database.hasPrefix("\(home)/") ? "" : " PostgreSQL's part is in \(database)."
-        Console.error(
+        Console.print(
             """
             pinledger \(Version.text) serves on \(context.server)
 

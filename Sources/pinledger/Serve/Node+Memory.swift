@@ -1,3 +1,4 @@
+import Concurrency
 import EventStore
 import Foundation
 import LogLines
@@ -111,7 +112,8 @@ extension Node {
             if isTrusted { ledger.remember(keys: memory.keys, at: memory.position) }
         } else {
             try await self.checkBeginning(ledger, pool)
-            self.logger.log(.memoryBegun, ["file": "\(file.path)"])
+            let isFirst = await Self.isFirstStart(ledger, file)
+            self.logger.log(isFirst ? .memoryFirst : .memoryBegun, ["file": "\(file.path)"])
         }
         let standing: NodeMemoryKeeper.Standing =
             isContinued ? .continued : remembered != nil && isTrusted ? .contradicted : .foreign
@@ -137,6 +139,16 @@ extension Node {
             advice:
                 "Give it a checkpoint that `pinledger audit checkpoint` prints on a node that runs, with --expect-checkpoint FILE, or start it once with --trust-database."
         )
+    }
+
+    /// True where nothing can have been deleted: the ledger is whole and has no event, and the state directory never held anything. A
+    /// memory that is missing beside a ledger that is in use, or beside other files of a node, is another matter.
+    private static func isFirstStart(_ ledger: Ledger, _ file: NodeMemoryFile) async -> Bool {
+        guard ledger.fault == nil, ledger.unsigned == nil, ledger.position == 0 else { return false }
+        let directory = file.directory
+        let names = await DetachedThread.run { try? FileManager.default.contentsOfDirectory(atPath: directory) }
+        // The lock is this process's own.
+        return names.flatMap(\.self)?.allSatisfy { $0 == StateLock.name } ?? false
     }
 
     /// Why the ledger does not go on from an earlier state; nil where it does, or where the node has halted anyway. A node that

@@ -345,7 +345,8 @@ struct NodeConfiguration: Sendable {
             }
         }
         self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
-        self.logLevel = try Self.logLevel(settings, options.logLevel)
+        // On a terminal, what is to be read is what is wrong.
+        self.logLevel = try Self.logLevel(settings, options.logLevel, or: isTrial ? .warning : .notice)
         self.logFormat = try Self.logFormat(settings, options.logFormat)
         self.accessLog = try options.access.read(settings)
         self.traces = try options.traces.read(settings)
@@ -384,8 +385,11 @@ struct NodeConfiguration: Sendable {
             status: .usage)
     }
 
-    static func logLevel(_ settings: Settings, _ flag: Logger.Level?) throws -> Logger.Level {
-        let text = settings.text(.logLevel, flag?.rawValue, default: Logger.Level.notice.rawValue) ?? ""
+    /// - Parameter usual: The level where nothing names one.
+    static func logLevel(
+        _ settings: Settings, _ flag: Logger.Level?, or usual: Logger.Level = .notice
+    ) throws -> Logger.Level {
+        let text = settings.text(.logLevel, flag?.rawValue, default: usual.rawValue) ?? ""
         guard let level = Logger.Level(argument: text) else {
             throw settings.failure(
                 .logLevel, "is \(String(shown: text.utf8)), which is not a log level",
