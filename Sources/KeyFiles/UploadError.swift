@@ -20,6 +20,9 @@ package enum UploadPlace: Hashable, Sendable {
         case .certificate(let number): "Certificate \(number) of the file"
         }
     }
+
+    /// The same of a file that was read where it lies.
+    var beginningInFile: String { self == .whole ? "The file" : self.beginning }
 }
 
 /// The kind of object that the bytes were read as.
@@ -156,11 +159,34 @@ extension UploadError: CustomStringConvertible {
         return Self.privateKey(place, form, "Nothing of the upload was kept.")
     }
 
+    /// The same for a file that was read where it lies: nothing was sent.
+    package var descriptionOfFile: String {
+        switch self {
+        case .empty: "The file is empty. \(Self.advice)"
+        case .privateKey(let place, let form):
+            "\(place.beginningInFile) is or holds a private key (\(form)). Nothing was sent. \(Self.publicHalf)"
+        case .tooLarge(let byteCount):
+            "The file has \(byteCount) bytes, and at most \(Upload.maximumSize) are read. Give the certificates of one "
+                + "host at a time."
+        case .tooMany:
+            "The file has more than \(Upload.maximumCount) certificates, keys or pins. Give the certificates of one host "
+                + "at a time rather than a whole bundle of authorities."
+        default:
+            // Others begin with their place, if they have one, and do not say that something was sent.
+            self.description.hasPrefix(UploadPlace.whole.beginning)
+                ? UploadPlace.whole.beginningInFile + self.description.dropFirst(UploadPlace.whole.beginning.count)
+                : self.description
+        }
+    }
+
     private static func privateKey(_ place: UploadPlace, _ form: String, _ fate: String) -> String {
-        "\(place.beginning) is or holds a private key (\(form)). \(fate) Send the certificate, or the public half alone: "
-            + "openssl pkey -in FILE -pubout. If it came here over a connection or through hands that you do not trust, "
+        "\(place.beginning) is or holds a private key (\(form)). \(fate) \(Self.publicHalf) "
+            + "If it came here over a connection or through hands that you do not trust, "
             + "consider the key exposed and replace it."
     }
+
+    private static let publicHalf =
+        "Send the certificate, or the public half alone: openssl pkey -in FILE -pubout."
 
     private static let advice =
         "Send a certificate, a public key or a certificate request (PEM, DER, PKCS#7, PKCS#12 or JWK), or pins such as "

@@ -41,17 +41,23 @@ struct Main {
             exit(code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
         } catch {
             let failure = ErrorText.failure(for: error)
-            Console.error("pinledger: \(failure.message)")
-            if let advice = failure.advice { Console.error("  \(advice)") }
+            // Texts that are made here may come from what the server is made of too.
+            let words = TerminalWords.running
+            Console.error("pinledger: \(words.text(failure.message))")
+            if let advice = failure.advice { Console.error("  \(words.text(advice))") }
             exit(failure.status.rawValue)
         }
     }
 
     /// The command that the first words name.
-    private static func command(named words: [String]) -> any ParsableCommand.Type {
+    static func command(named words: [String]) -> any ParsableCommand.Type {
         var command: any ParsableCommand.Type = Pinledger.self
         for word in words {
-            guard let next = command.configuration.subcommands.first(where: { $0._commandName == word }) else { break }
+            guard
+                let next = command.configuration.subcommands.first(where: {
+                    $0._commandName == word || $0.configuration.aliases.contains(word)
+                })
+            else { break }
             command = next
         }
         return command

@@ -77,7 +77,7 @@ def shown(api: API, change: dict) -> dict:
 def test_a_change_takes_two_people(admin, ada, bob):
     direct = ada.request("PATCH", APP, renaming())
     expect_problem(direct, 403, "approval_required")
-    assert direct.json["rules"] == [{"rule": "two-people", "approvals": 1}] and "--propose" in direct.json["advice"]
+    assert direct.json["rules"] == [{"rule": "two-people", "approvals": 1}] and "`change=new`" in direct.json["advice"]
     before = admin.get(APP).json["version"]
     change = proposed(ada, renaming("Two people"))
     assert change["status"] == "proposed" and change["preview"]["ready"] is False

@@ -26,7 +26,7 @@ import Testing
         ("a*.example.com", "may have a wildcard only"), ("*a.example.com", "may have a wildcard only"),
         (
             "**.example.com",
-            "has no pattern for names of any depth: give example.com with its subdomains (--include-subdomains"
+            "has no pattern for names of any depth: give example.com with its subdomains (`include_subdomains`)"
         ), ("**.*.example.com", "may have a wildcard only"), ("**", "may have a wildcard only"),
         ("*example.com", "may have a wildcard only"),
         ("Example.com", "must be in lower case: example.com"), ("XN--BCHER-KVA.example", "must be in lower case"),

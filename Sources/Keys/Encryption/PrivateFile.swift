@@ -119,7 +119,10 @@ package enum PrivateFile {
         return true
     }
 
-    private static func reason() -> String { unsafe String(cString: strerror(errno)) }
+    private static func reason() -> String {
+        if errno == ENOENT { return "no such file or directory" }
+        return unsafe String(cString: strerror(errno))
+    }
 }
 
 extension PrivateFile.Failure {

@@ -46,7 +46,7 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
         if text.hasSuffix(".") { throw refuse("must not end in a dot: \(text.dropLast())") }
         if text.hasPrefix("**."), !text.dropFirst(3).contains("*") {
             throw refuse(
-                "has no pattern for names of any depth: give \(text.dropFirst(3)) with its subdomains (--include-subdomains, `include_subdomains`)"
+                "has no pattern for names of any depth: give \(text.dropFirst(3)) with its subdomains (`include_subdomains`)"
             )
         }
         let name = text.hasPrefix("*.") ? String(text.dropFirst(2)) : text

@@ -68,7 +68,7 @@ package final class DownstreamTokens: CallerAuthenticator {
         of request: Request, from peer: SocketAddress?, acceptsPassword: Bool, acceptsCookie: Bool
     ) throws(Problem) -> Caller {
         guard let header = request.headers[.authorization] else {
-            throw Problem(.tokenMissing, "The request has no Authorization header.")
+            throw Problem(.tokenMissing, "The request has no token.")
         }
         let text = try Authenticator.token(in: header, acceptsPassword: false)
         // By digest: how long the look-up takes tells nothing of a token.

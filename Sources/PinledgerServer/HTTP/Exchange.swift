@@ -33,7 +33,7 @@ struct Exchange: Sendable {
         _ name: String, _ parse: (String) throws(E) -> T
     ) throws(Problem) -> T {
         do { return try parse(self.parameters[name] ?? "") } catch {
-            throw Problem(.malformedRequest, "In the path, \(name) \(error.description).")
+            throw Problem(.malformedRequest, "The path parameter `\(name)` \(error.description).")
         }
     }
 
@@ -45,7 +45,8 @@ struct Exchange: Sendable {
         get throws {
             guard let bytes = Hex.decode(self.parameters["pin"] ?? ""), let pin = Pin(bytes: bytes) else {
                 throw Problem(
-                    .malformedRequest, "In the path, a pin must be the 64 lower-case hexadecimal digits of its SHA-256."
+                    .malformedRequest,
+                    "The path parameter `pin` must be the 64 lower-case hexadecimal digits of its SHA-256."
                 )
             }
             return pin
@@ -57,7 +58,7 @@ struct Exchange: Sendable {
         switch self.query[name] {
         case nil, "false": false
         case "true": true
-        default: throw Problem(.malformedRequest, "The query parameter \(name) must be true or false.")
+        default: throw Problem(.malformedRequest, "The query parameter `\(name)` must be true or false.")
         }
     }
 
@@ -67,7 +68,7 @@ struct Exchange: Sendable {
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int64(text), range.contains(number) else {
             throw Problem(
                 .malformedRequest,
-                "The query parameter \(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)."
+                "The query parameter `\(name)` must be a whole number from \(range.lowerBound) to \(range.upperBound)."
             )
         }
         return number
@@ -83,7 +84,8 @@ struct Exchange: Sendable {
     func time(_ name: String) throws -> Timestamp? {
         guard let text = self.query[name] else { return nil }
         guard let time = Timestamp(rfc3339: text) else {
-            throw Problem(.malformedRequest, "The query parameter \(name) must be a time such as 2026-01-31T12:00:00Z.")
+            throw Problem(
+                .malformedRequest, "The query parameter `\(name)` must be a time such as 2026-01-31T12:00:00Z.")
         }
         return time
     }
@@ -102,7 +104,7 @@ struct Exchange: Sendable {
         get throws(Problem) {
             guard let text = self.query["app"] else { return nil }
             do { return try AppID(text) } catch {
-                throw Problem(.malformedRequest, "The query parameter app \(error.description).")
+                throw Problem(.malformedRequest, "The query parameter `app` \(error.description).")
             }
         }
     }
@@ -111,7 +113,7 @@ struct Exchange: Sendable {
     func reasonInQuery() throws -> Reason? {
         guard let text = self.query["reason"] else { return nil }
         do { return try Reason(text) } catch {
-            throw Problem(.malformedRequest, "The query parameter reason \(error.description).")
+            throw Problem(.malformedRequest, "The query parameter `reason` \(error.description).")
         }
     }
 

@@ -169,23 +169,23 @@ enum ProblemType: String, CaseIterable, Sendable {
     var entry: (status: HTTPResponse.Status, title: String, advice: String) {
         switch self {
         case .malformedRequest:
-            (.badRequest, "The request is malformed", "Correct the path, query or header that `detail` names.")
+            (.badRequest, "The request is malformed", "Correct the value that is named. Nothing was changed.")
         case .malformedJSON:
-            (.badRequest, "The body is not valid JSON", "Correct the body at the place that `errors` names.")
+            (.badRequest, "The body is not valid JSON", "Correct the body at the place that is named.")
         case .invalidValue:
             (
                 .unprocessableContent, "A value is invalid",
-                "Correct the members that `errors` names. Nothing was changed."
+                "Correct the values that are named. Nothing was changed."
             )
         case .unknownParameter:
             (
                 .badRequest, "Unknown query parameter",
-                "Remove the parameter, or correct its spelling; `detail` lists the known ones."
+                "Remove it, or correct its spelling; the known ones are listed."
             )
         case .invalidCursor:
             (
                 .badRequest, "The cursor does not belong to this list",
-                "Start again without `cursor`; use a cursor only with the filters it came with."
+                "Start the list again; a cursor goes only with the filters it came with."
             )
         case .positionAhead:
             (
@@ -194,24 +194,24 @@ enum ProblemType: String, CaseIterable, Sendable {
             )
         case .notFound: (.notFound, "Path not found", "Compare the path with /openapi.yaml.")
         case .methodNotAllowed:
-            (.methodNotAllowed, "Method not allowed", "Use one of the methods in the `Allow` header.")
-        case .bodyTooLarge: (.contentTooLarge, "The body is too large", "Send less; `detail` names the limit.")
+            (.methodNotAllowed, "Method not allowed", "Use one of the methods that the header `Allow` lists.")
+        case .bodyTooLarge: (.contentTooLarge, "The body is too large", "Send less than the limit that is named.")
         case .headersTooLarge:
             (
                 .requestHeaderFieldsTooLarge, "The request's header is too large",
-                "Send fewer or shorter fields, or a shorter target; `detail` names the limits."
+                "Send fewer or shorter fields, or a shorter target, within the limits that are named."
             )
         case .unsupportedMediaType:
             (
                 .unsupportedMediaType, "The body has the wrong media type",
-                "Send the type that `detail` names; for most operations that is JSON with `Content-Type: application/json`."
+                "Send the type that is named; for most operations that is JSON with `Content-Type: application/json`."
             )
         case .notAcceptable:
-            (.notAcceptable, "The answer has no acceptable representation", "Ask for the type that `detail` names.")
+            (.notAcceptable, "The answer has no acceptable representation", "Ask for the type that is named.")
         case .tokenMissing:
             (
                 .unauthorized, "A token is required",
-                "Send `Authorization: Bearer pk_…`; the first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME --role ROLE --app APP`, or for some hours from `pinledger login`."
+                "Send a token with `Authorization: Bearer pk_…`. The first one comes from `pinledger token bootstrap`, further ones from `pinledger token create NAME --role ROLE --app APP`, or for some hours from `pinledger login`."
             )
         case .tokenMalformed:
             (
@@ -236,12 +236,12 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .signatureInvalid:
             (
                 .unauthorized, "The report's signature is invalid",
-                "Sign the body as sent, with an active key of the app and the current time. Or leave `Pinledger-Signature` out: the report then counts as advisory."
+                "Sign the body as sent, with an active key of the app and the current time. Or send the report unsigned: it then counts as advisory."
             )
         case .staleVersion:
             (
                 .preconditionFailed, "The resource has changed since you read it",
-                "Read the resource again, review what changed, and send your change with the new `ETag` in `If-Match`."
+                "Read the resource again, review what changed, and send your change with the version that you read: `If-Match`."
             )
         case .idempotencyKeyReused:
             (
@@ -256,7 +256,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .appExists:
             (
                 .conflict, "The app already exists",
-                "Change it (`pinledger app update APP --name NAME`, or PATCH), or choose another id."
+                "Change it (`pinledger app update APP --name NAME`), or choose another id."
             )
         case .appUnknown: (.notFound, "App not found", "List the apps with `pinledger app list`, or create the app.")
         case .noDocumentProof:
@@ -272,7 +272,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .hostExists:
             (
                 .conflict, "The host already exists",
-                "Change the host: `pinledger host update APP HOST --mode MODE`, or PATCH."
+                "Change the host: `pinledger host update APP HOST --mode MODE`."
             )
         case .hostUnknown:
             (.notFound, "Host not found", "List the hosts with `pinledger host list APP`, or add the host.")
@@ -286,7 +286,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .pinExists:
             (
                 .conflict, "The policy already has this pin",
-                "Change its role or state: `pinledger pin set-role APP HOST PIN --role ROLE`, or PATCH."
+                "Change its role or state: `pinledger pin set-role APP HOST PIN --role ROLE`."
             )
         case .pinUnknown:
             (
@@ -318,17 +318,17 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .lastBackupPin:
             (
                 .conflict, "The pin is the last backup",
-                "Add another backup first. If that is impossible, repeat the request with `force` and a `reason`."
+                "Add another backup first. If that is impossible, repeat it with `force` and a `reason`."
             )
         case .guardRail:
             (
                 .unprocessableContent, "A guard rail refuses the change",
-                "Do what `remedy` of the findings says; `pinledger explain CODE` explains the rule. Severity `override` can be overridden with `force` and a `reason`, which is recorded; `block` cannot."
+                "Do what the findings advise; `pinledger explain CODE` explains a rule. Severity `override` can be overridden with `force` and a `reason`, which is recorded; `block` cannot."
             )
         case .guardRailFixed:
             (
                 .unprocessableContent, "The guard rail cannot be lowered",
-                "Only rails of severity `override` can be lowered to a warning; GET /v1/guard-rails lists them."
+                "Only rails of severity `override` can be lowered to a warning; `pinledger guard-rail list` lists them."
             )
         case .planStale:
             (
@@ -385,7 +385,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .uploadRefused:
             (
                 .unprocessableContent, "No pin can be derived from this upload",
-                "Do what `detail` says. Nothing of the upload was stored."
+                "Do what is said. Nothing of the upload was stored."
             )
         case .eventUnknown:
             (
@@ -395,7 +395,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .notRevertible:
             (
                 .unprocessableContent, "The change cannot be reverted",
-                "Do what `detail` says, or make the opposite change by hand. Nothing was changed."
+                "Do what is said, or make the opposite change by hand. Nothing was changed."
             )
         case .changedSince:
             (
@@ -414,11 +414,11 @@ enum ProblemType: String, CaseIterable, Sendable {
                 "Start one first: `pinledger rollout start APP HOST --percent SHARE`."
             )
         case .reasonRequired:
-            (.unprocessableContent, "A reason is required", "Say why in `reason`; it is recorded permanently.")
+            (.unprocessableContent, "A reason is required", "Say why with `reason`; it is recorded permanently.")
         case .invalidExpiry:
             (
                 .unprocessableContent, "The expiry is out of range",
-                "Choose a time in the future, within the limit that `detail` names."
+                "Choose a time in the future, within the limit that is named."
             )
         case .killSwitchNotEngaged: (.conflict, "The kill switch is not engaged", "There is nothing to release.")
         case .keyExists: (.conflict, "The key already exists", "Create another one.")
@@ -431,7 +431,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .keyOverlap:
             (
                 .conflict, "Clients may not know the key yet, or still need it",
-                "Wait until the time in `detail`. In an emergency, repeat the request with `force` and a `reason`."
+                "Wait until the time that is named. In an emergency, repeat it with `force` and a `reason`."
             )
         case .rootUnknown:
             (.notFound, "No root of trust of this version", "Show the published ones with `pinledger root list`.")
@@ -503,7 +503,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .approvalRequired:
             (
                 .forbidden, "Other people must approve this",
-                "Propose it: `change=new` in the query, or `--propose` with `pinledger`. In an emergency, who has the permission approvals.bypass makes it at once (`bypass_approvals=true`, `--bypass-approvals`), and another person reviews it."
+                "Propose it with `change=new`. In an emergency, who has the permission approvals.bypass makes it at once with `bypass_approvals=true`, and another person reviews it."
             )
         case .approvalsMissing:
             (
@@ -550,7 +550,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .proofNotRecent:
             (
                 .unauthorized, "This needs you to prove again who you are",
-                "Sign in again at the provider (with `max_age`, so that it asks you and says when it did), and exchange the new identity token. Nothing else of your session is lost."
+                "Sign in again at the provider, which has to ask you and to say when it did (max_age of OpenID Connect), and exchange the new identity token. Nothing else of your session is lost."
             )
         case .notASession:
             (
@@ -628,7 +628,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .frozen:
             (
                 .conflict, "The apps are frozen",
-                "Wait until the freeze is over, or ask who manages approvals to remove it. A proposed change can be applied afterwards. In an emergency, `--bypass-approvals` makes it at once."
+                "Wait until the freeze is over, or ask who manages approvals to remove it. A proposed change can be applied afterwards. In an emergency, `bypass_approvals=true` makes it at once."
             )
         case .changeExists: (.conflict, "The change already exists", "Repeat the request.")
         case .changeUnknown: (.notFound, "Change not found", "List the changes with `pinledger change list`.")
@@ -683,7 +683,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .clientKey:
             (
                 .conflict, "Installs would not accept the answers",
-                "Installs accept nothing that another key signed. To replace the key anyway, repeat the request with `force` and a `reason`; to change the protocol, remove the kind and declare it again."
+                "Installs accept nothing that another key signed. To replace the key anyway, repeat it with `force` and a `reason`; to change the protocol, remove the kind and declare it again."
             )
         case .clientKeyMissing:
             (
@@ -698,10 +698,10 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .nothingToExport:
             (
                 .conflict, "No file can be exported",
-                "`detail` names the hosts that prevent it, or why each is left out. A file has the pins of hosts that enforce, and of hosts that report if the format supports it. TrustKit supports no enforcing host with a single pin. For PEM, upload the keys themselves (`pinledger pin describe APP FILE`). A template for Firebase must have room for all hosts' pins and for each range of versions that a kill switch names."
+                "The hosts that prevent it are named, or why each is left out. A file has the pins of hosts that enforce, and of hosts that report if the format supports it. TrustKit supports no enforcing host with a single pin. For PEM, upload the keys themselves (`pinledger pin describe APP FILE`). A template for Firebase must have room for all hosts' pins and for each range of versions that a kill switch names."
             )
         case .importRefused:
-            (.unprocessableContent, "The file cannot be imported", "Correct what `errors` names. Nothing was recorded.")
+            (.unprocessableContent, "The file cannot be imported", "Correct what is named. Nothing was recorded.")
         case .notPublished:
             (
                 .serviceUnavailable, "The document is not published yet",
@@ -730,7 +730,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .overloaded:
             (
                 .serviceUnavailable, "The server is overloaded",
-                "Repeat the request after `Retry-After` seconds, with the same idempotency key."
+                "Repeat it after `Retry-After` seconds, with the same `Idempotency-Key`."
             )
         case .tooManyRequests:
             (.tooManyRequests, "Too many requests", "Use your current copy, and try again after `Retry-After` seconds.")
@@ -744,7 +744,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .outcomeUnknown:
             (
                 .serviceUnavailable, "The outcome of the change is unknown",
-                "Repeat the request with the same `Idempotency-Key`: the server returns the recorded answer, or records the change now."
+                "Repeat it with the same `Idempotency-Key`: the server returns the recorded answer, or records the change now."
             )
         case .halted:
             (
@@ -774,7 +774,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .internalError:
             (
                 .internalServerError, "The server failed unexpectedly",
-                "Try again. If the problem persists, give the server's operator the request id in `instance`."
+                "Try again. If the problem persists, give the server's operator the request id: `instance`."
             )
         }
     }

@@ -335,10 +335,11 @@ struct Responder: HTTPResponder {
         for (name, value) in given {
             guard route.query.contains(name) else {
                 let known = route.query.isEmpty ? "none" : route.query.joined(separator: ", ")
-                throw Problem(.unknownParameter, "There is no query parameter \(name.printable) here. Known: \(known).")
+                throw Problem(
+                    .unknownParameter, "There is no query parameter `\(name.printable)` here. Known: \(known).")
             }
             guard query.updateValue(value, forKey: name) == nil else {
-                throw Problem(.malformedRequest, "The query parameter \(name) is given twice.")
+                throw Problem(.malformedRequest, "The query parameter `\(name)` is given twice.")
             }
         }
         return query

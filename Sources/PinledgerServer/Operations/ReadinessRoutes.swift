@@ -70,6 +70,6 @@ extension Readiness.Use {
     /// The refusal of a use that there is not.
     static var unknown: Problem {
         let known = Self.allCases.map(\.rawValue).joined(separator: ", ")
-        return Problem(.malformedRequest, "The query parameter for must be one of \(known).")
+        return Problem(.malformedRequest, "The query parameter `for` must be one of \(known).")
     }
 }

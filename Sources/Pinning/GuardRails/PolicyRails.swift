@@ -66,7 +66,7 @@ enum PolicyRails {
                 pin: now.min(),
                 "Only hashes are known for the backups of \(arm.pattern): nothing shows that such a key exists.",
                 remedy:
-                    "Upload the backup's certificate, public key or signing request instead of the hash: `material` in the API, a file on the command line."
+                    "Upload the backup's certificate, public key or signing request instead of the hash: `material`."
             )
         ]
     }

@@ -62,26 +62,7 @@ struct APIClient {
                     status: .unreachable)
             }
             guard self.status >= 400 else { return }
-            let problem = try? self.json
-            var lines = [problem?["detail"]?.stringValue ?? "the server answered \(self.status)"]
-            for error in problem?["errors"]?.arrayValue ?? [] {
-                let pointer = error["pointer"]?.stringValue ?? ""
-                lines.append("  \(pointer.isEmpty ? "(whole)" : pointer): \(error["detail"]?.stringValue ?? "")")
-            }
-            lines += FindingReport.lines(problem?["guard_rail_findings"]?.arrayValue ?? []).map { "  \($0)" }
-            let status: ExitStatus =
-                switch self.status {
-                case 401, 403: .unauthorized
-                case 404: .notFound
-                case 409, 412: .conflict
-                case 422: .refused
-                case 429: .tooMany
-                case 503: .unreachable
-                default: .failure
-                }
-            var failure = CommandFailure(
-                lines.joined(separator: "\n"), advice: problem?["advice"]?.stringValue, status: status)
-            failure.problem = problem?["type"]?.stringValue
+            var failure = ProblemReport(try? self.json, status: self.status, headers: self.headers).failure
             if self.status == 404, failure.problem == "/problems/not_found", self.path.hasPrefix("/client/") {
                 failure.message = "the server does not answer clients at this address"
                 failure.advice = "Give --server with the address that clients use, such as http://127.0.0.1:8440."
@@ -129,7 +110,7 @@ struct APIClient {
                 if problem?["type"] == "/problems/outcome_unknown" { isUncertain = true }
                 // After an uncertain attempt, the answer of a server that can do nothing now says nothing about it.
                 guard isUncertain, answer.status == 503 else { return answer }
-                last = problem?["detail"]?.stringValue ?? "the server answered 503"
+                last = problem?["detail"] == nil ? "the server answered 503" : problem?.said("detail") ?? ""
             } catch {
                 guard isUncertain || !error.isUnsent else { throw error.failure }
                 isUncertain = true

@@ -49,7 +49,7 @@ enum AdoptionText {
         Console.print("")
         Console.print(Self.sentence(json))
         Console.print(Self.signedSentence(json))
-        for gap in json["not_known"]?.arrayValue ?? [] { Console.print("Not known: \(gap.text("detail"))") }
+        for gap in json["not_known"]?.arrayValue ?? [] { Console.print("Not known: \(gap.said("detail"))") }
     }
 
     private static func holding(_ version: JSON) -> String {

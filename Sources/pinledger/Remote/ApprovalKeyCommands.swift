@@ -27,10 +27,14 @@ struct ApprovalKeyCommands: AsyncParsableCommand {
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
-            guard let data = FileManager.default.contents(atPath: self.keyFile) else {
-                throw CommandFailure("\(self.keyFile) cannot be read", status: .usage)
-            }
+            let data = try GivenFile.data(self.keyFile)
             guard let key = SSHPublicKey.key(ofLine: String(decoding: data.prefix(8192), as: UTF8.self)) else {
+                guard data.range(of: Data("PRIVATE KEY-----".utf8)) == nil else {
+                    throw CommandFailure(
+                        "\(self.keyFile) is or holds a private key: nothing was sent",
+                        advice: "Give the public key, the file that ends in .pub, and keep this one where it is.",
+                        status: .usage)
+                }
                 throw CommandFailure(
                     "\(self.keyFile) is not an OpenSSH public key of the type \(SSHPublicKey.type)",
                     advice: "Make a key with `ssh-keygen -t ed25519`, and give the file that ends in .pub.",

@@ -44,9 +44,9 @@ enum AttentionText {
         var table = Table(["SEVERITY", "CODE", "APP", "HOST", "WHAT"])
         for item in items {
             table.add([
-                item.text("severity"), item.text("code"), item.text("app"), item.text("host"), item.text("detail"),
+                item.text("severity"), item.text("code"), item.text("app"), item.text("host"), item.said("detail"),
             ])
-            table.add(["", "", "", "", "-> \(item.text("remedy"))"])
+            table.add(["", "", "", "", "-> \(item.said("remedy"))"])
         }
         Console.print(table)
         guard json["truncated"] == true else { return }

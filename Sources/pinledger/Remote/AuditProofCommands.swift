@@ -57,10 +57,7 @@ struct AuditVerifyProofCommand: AsyncParsableCommand {
 
     func run() async throws {
         let trust = try self.trusted.trust()
-        let data =
-            self.file == "-"
-            ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: self.file)
-        guard let data else { throw CommandFailure("\(self.file) cannot be read") }
+        let data = try GivenFile.data(self.file, takesInput: true)
         let entry: [UInt8]
         let verified: LogTrust.Verified
         do {
@@ -85,9 +82,7 @@ struct AuditVerifyProofCommand: AsyncParsableCommand {
 
     /// Checks that an event is the publication of the document in a file.
     private static func check(_ entry: [UInt8], publishes path: String) throws {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandFailure("\(path) cannot be read")
-        }
+        let data = try GivenFile.data(path)
         let parts = data.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let text = String(ascii: Array(parts[1])), let payload = Base64URL.decode(text),
             let issued = try? IssuedDocument(payload: payload)

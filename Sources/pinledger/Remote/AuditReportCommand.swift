@@ -104,9 +104,7 @@ struct AuditReportCommand: AsyncParsableCommand {
     /// A signed checkpoint from a file.
     private static func checkpoint(_ file: String, _ trust: LogTrust) throws -> (note: [UInt8], checkpoint: Checkpoint)
     {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandFailure("\(file) cannot be read", status: .usage)
-        }
+        let data = try GivenFile.data(file)
         do { return (Array(data), try trust.verify(checkpoint: Array(data)).checkpoint) } catch {
             throw CommandFailure("\(file) is not a checkpoint that verifies: \(error)", status: .usage)
         }

@@ -138,9 +138,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
 
     /// An earlier state from a file: a signed checkpoint or a report.
     private static func earlier(_ file: String, _ trust: LogTrust) throws -> AuditReport {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandFailure("\(file) cannot be read", status: .usage)
-        }
+        let data = try GivenFile.data(file)
         do {
             if data.first == UInt8(ascii: "{") {
                 return try AuditReport(try JSON(parsing: Array(data), limits: .report))

@@ -98,7 +98,7 @@ struct ChangeApproveCommand: AsyncParsableCommand, HoldsKeys {
     private static func checkShown(_ change: JSON) throws {
         guard let events = change["preview"]?["events"] else {
             throw CommandFailure(
-                change["preview"]?["problem"]?.text("detail") ?? "the change is \(change.text("status"))",
+                change["preview"]?["problem"]?.said("detail") ?? "the change is \(change.text("status"))",
                 status: .conflict)
         }
         guard Hex.decode(change.text("plan_sha256")) == sha256(events.canonicalBytes) else {
@@ -112,18 +112,16 @@ struct ChangeApproveCommand: AsyncParsableCommand, HoldsKeys {
 
     private func signature(of statement: [UInt8], _ me: JSON?) async throws -> String {
         if let signature {
-            guard let text = FileManager.default.contents(atPath: signature), text.count <= SSHSignature.maximumSize
-            else {
-                throw CommandFailure("\(signature) cannot be read, or is too long", status: .usage)
+            let text = try GivenFile.data(signature)
+            guard text.count <= SSHSignature.maximumSize else {
+                throw CommandFailure("\(signature) is too long for a signature", status: .usage)
             }
             do { return try SSHSignature(armored: String(decoding: text, as: UTF8.self)).armored } catch {
                 throw CommandFailure("\(signature) \(error)", status: .usage)
             }
         }
         if let keyFile {
-            guard let text = FileManager.default.contents(atPath: keyFile) else {
-                throw CommandFailure("\(keyFile) cannot be read", status: .usage)
-            }
+            let text = try GivenFile.data(keyFile)
             do throws(SSHPrivateKey.Failure) {
                 let key = try SSHPrivateKey.read(Array(text))
                 return try Self.sign(statement, by: key.publicKey) { try key.sign($0) }

@@ -125,7 +125,7 @@ struct ChangeCommands: AsyncParsableCommand {
                 }
                 guard let differences = preview["differences"] else {
                     throw CommandFailure(
-                        preview["problem"]?.text("detail") ?? "the change cannot be applied now", status: .conflict)
+                        preview["problem"]?.said("detail") ?? "the change cannot be applied now", status: .conflict)
                 }
                 guard self.remote.output.isTable else { return Console.print(differences, self.remote.output) }
                 for line in ChangeText.differences(preview) { Console.print(line) }

@@ -17,7 +17,7 @@ enum ChangeText {
         }
         if change["forced"] == true { table.add(["forced", "guard rails are overridden where they can be"]) }
         if change["import"] == true { table.add(["import", "it may bring pins of which only hashes are known"]) }
-        if change["obstacle"] != nil { table.add(["obstacle", change.text("obstacle")]) }
+        if change["obstacle"] != nil { table.add(["obstacle", change.said("obstacle")]) }
         for approval in change["approvals"]?.arrayValue ?? [] {
             table.add([
                 approval["signature"] == nil ? "approved" : "approved, signed",
@@ -76,7 +76,7 @@ enum ChangeText {
             return try answer.json["clients"]?.arrayValue?.flatMap { kind in
                 (kind["findings"]?.arrayValue ?? []).map { finding in
                     let host = finding["host"]?.stringValue.map { " \($0)" } ?? ""
-                    return "\(kind.text("client")) \(finding.text("severity"))\(host): \(finding.text("detail"))"
+                    return "\(kind.text("client")) \(finding.text("severity"))\(host): \(finding.said("detail"))"
                 }
             }
         }
@@ -110,7 +110,7 @@ enum ChangeText {
         } else if change["status"] == "draft" {
             write("It is a draft: pinledger change propose \(change.text("change_id"))")
         } else if let problem = preview["problem"] {
-            write(problem.text("detail"))
+            write(problem.said("detail"))
         }
     }
 }

@@ -158,10 +158,7 @@ struct ClientCommands: AsyncParsableCommand {
         }
 
         private static func json(_ path: String) throws -> JSON {
-            let data =
-                path == "-"
-                ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
-            guard let data else { throw CommandFailure("\(path) cannot be read", status: .usage) }
+            let data = try GivenFile.data(path, takesInput: true)
             do { return try JSON(parsing: data) } catch {
                 throw CommandFailure("\(path) does not hold JSON: \(error)", status: .usage)
             }
@@ -218,11 +215,8 @@ struct ClientCommands: AsyncParsableCommand {
 private enum PrivateKeyInput {
     /// Text unchanged (PEM, or base64), anything else in base64.
     static func members(_ path: String) throws -> [String: JSON] {
-        let data =
-            path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
-        guard let data, !data.isEmpty else {
-            throw CommandFailure("\(path) cannot be read, or is empty", status: .usage)
-        }
+        let data = try GivenFile.data(path, takesInput: true)
+        guard !data.isEmpty else { throw CommandFailure("\(path) is empty", status: .usage) }
         // The server's limit for PEM, DER or base64, with room for white space.
         guard data.count <= 32 * 1024 else { throw CommandFailure("\(path) is too large for a key", status: .usage) }
         let isText = data.allSatisfy { (0x20...0x7E).contains($0) || (0x09...0x0D).contains($0) }

@@ -23,11 +23,10 @@ struct ClientIdentity: Hashable, Sendable {
 
     /// Presents the certificate in handshakes with these settings.
     func apply(to configuration: inout TLSConfiguration) throws {
-        guard let pem = FileManager.default.contents(atPath: self.certificateFile),
-            let chain = try? NIOSSLCertificate.fromPEMBytes(Array(pem)), !chain.isEmpty
-        else {
+        let pem = try GivenFile.data(self.certificateFile)
+        guard let chain = try? NIOSSLCertificate.fromPEMBytes(Array(pem)), !chain.isEmpty else {
             throw CommandFailure(
-                "\(self.certificateFile) cannot be read, or holds no certificate in PEM",
+                "\(self.certificateFile) holds no certificate in PEM",
                 advice: "It is named by --client-certificate or PINLEDGER_CLIENT_CERTIFICATE.", status: .usage)
         }
         let secret: [UInt8]

@@ -60,8 +60,8 @@ struct CompatCommand: AsyncParsableCommand {
             for finding in findings {
                 let place = finding["host"]?.stringValue.map { " \($0)" } ?? ""
                 Console.print(
-                    "  \(finding.text("severity"))\(place): \(finding.text("detail"))  [\(finding.text("limit"))]")
-                Console.print("    -> \(finding.text("remedy"))")
+                    "  \(finding.text("severity"))\(place): \(finding.said("detail"))  [\(finding.text("limit"))]")
+                Console.print("    -> \(finding.said("remedy"))")
             }
             let further = (client["findings_total"]?.integerValue ?? 0) - Int64(findings.count)
             if further > 0 { Console.error("\(further) more findings are not shown.") }

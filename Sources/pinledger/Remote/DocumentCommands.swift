@@ -25,10 +25,7 @@ struct DocumentCommands: AsyncParsableCommand {
         /// The text of a file, or else of the document that a server has for an app.
         static func read(app: String, file: String?, _ remote: RemoteOptions) async throws -> String {
             if let file {
-                let data =
-                    file == "-"
-                    ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-                guard let data else { throw CommandFailure("\(file) cannot be read") }
+                let data = try GivenFile.data(file, takesInput: true)
                 return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
             }
             return try await remote.withClient { client in
@@ -159,9 +156,7 @@ struct DocumentCommands: AsyncParsableCommand {
         private func trustedKeys() async throws -> [JWK] {
             let set: JSON
             if let file = self.jwks {
-                guard let data = FileManager.default.contents(atPath: file) else {
-                    throw CommandFailure("\(file) cannot be read")
-                }
+                let data = try GivenFile.data(file)
                 do { set = try JSON(parsing: data) } catch {
                     throw CommandFailure("\(file) is not a key set (JWKS): \(error)")
                 }

@@ -54,7 +54,7 @@ extension EventSentence {
         case "ChangeApproved": "\(change) is approved by \(self.data["approver"]?.text("name") ?? "-")."
         case "ChangeRejected": "\(change) is rejected by \(actor)."
         case "ChangeWithdrawn": "\(change) is withdrawn by \(actor)."
-        case "ChangeSuspended": "\(change) could not be applied at its time: \(self.data.text("obstacle"))"
+        case "ChangeSuspended": "\(change) could not be applied at its time: \(self.data.said("obstacle"))"
         case "ChangeApplied":
             "\(change) is applied by \(actor)\(self.data["bypasses_approvals"] == true ? " without the approvals that it needed; it awaits review" : "")."
         case "ChangeReviewed": "\(change) is reviewed by \(actor)."

@@ -185,7 +185,7 @@ struct EventSentence {
         case "TelemetryKeyRetired":
             "Reports of \(self.app) signed with the key \(self.data.text("key_id")) are refused."
         case "TelemetryReacted": "The server reacted to what clients of \(self.app) report."
-        case "WarningRaised": "\(self.app) has a new warning: \(self.data.text("detail"))"
+        case "WarningRaised": "\(self.app) has a new warning: \(self.data.said("detail"))"
         case "WarningCleared": "A warning about \(self.app) is cleared."
         case "WebhookCreated": "The webhook \(id) sends to \(self.data.text("url"))."
         case "WebhookChanged": "The webhook \(id) has changed."

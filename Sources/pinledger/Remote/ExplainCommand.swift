@@ -102,7 +102,7 @@ struct ExplainCommand: AsyncParsableCommand {
                 Console.print("  \(pin.text("pin"))  \(pin.text("role"))")
             }
             for step in host["trace"]?.arrayValue ?? [] {
-                Console.print("  \(step.text("rule")): \(step.text("detail"))  [\(step.text("reason"))]")
+                Console.print("  \(step.text("rule")): \(step.said("detail"))  [\(step.text("reason"))]")
             }
         }
     }

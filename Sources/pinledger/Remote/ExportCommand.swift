@@ -55,13 +55,13 @@ struct ExportCommand: AsyncParsableCommand {
         }
         // Read first: a missing file needs no server.
         let present = try self.check.map { path in
-            guard let data = FileManager.default.contents(atPath: path) else {
-                throw CommandFailure("\(path) cannot be read", status: .notFound)
-            }
+            let data = try GivenFile.data(path, status: .notFound)
             return Array(data)
         }
         let (bytes, notes) = try await self.fetch()
-        for note in notes["notes"]?.arrayValue ?? [] { Console.error("note: \(note.stringValue ?? "-")") }
+        for note in notes["notes"]?.arrayValue ?? [] {
+            Console.error("note: \(TerminalWords.running.text(note.stringValue ?? "-"))")
+        }
         if let check, let present { return try self.compare(present, with: bytes, named: check) }
         guard let output else { return Console.write(bytes) }
         do { try Data(bytes).write(to: URL(fileURLWithPath: output), options: .atomic) } catch {

@@ -124,9 +124,7 @@ struct FetchURLCommand: AsyncParsableCommand {
     private func configuration() throws -> ClientConfiguration {
         let app: AppID
         do { app = try AppID(self.pinnedBy) } catch { throw CommandFailure("--pinned-by \(error)", status: .usage) }
-        guard let keys = FileManager.default.contents(atPath: self.trustedKeys) else {
-            throw CommandFailure("\(self.trustedKeys) cannot be read", status: .usage)
-        }
+        let keys = try GivenFile.data(self.trustedKeys)
         let anchors: TrustAnchors
         do {
             let isRoot = (try? JSON(parsing: Array(keys)))?["signed"] != nil
@@ -161,8 +159,8 @@ struct FetchURLCommand: AsyncParsableCommand {
     /// Nil where nothing is to be reported.
     private func reporter(of client: PinledgerClient, _ http: HTTPClient) throws -> PinledgerReporter? {
         guard let file = self.reportKey else { return nil }
-        guard let data = FileManager.default.contents(atPath: file), let key = try? ReportKey(json: Array(data))
-        else {
+        let data = try GivenFile.data(file)
+        guard let key = try? ReportKey(json: Array(data)) else {
             throw CommandFailure(
                 "\(file) holds no key for reports", advice: "pinledger telemetry key create --output json prints one.",
                 status: .usage)
@@ -254,9 +252,9 @@ struct FetchURLCommand: AsyncParsableCommand {
     }
 
     private static func certificates(_ file: String) throws -> [String] {
-        guard let data = FileManager.default.contents(atPath: file), let text = String(bytes: data, encoding: .utf8)
-        else {
-            throw CommandFailure("\(file) cannot be read", status: .usage)
+        let data = try GivenFile.data(file)
+        guard let text = String(bytes: data, encoding: .utf8) else {
+            throw CommandFailure("\(file) holds no certificate in PEM", status: .usage)
         }
         let end = "-----END CERTIFICATE-----"
         let parts = text.components(separatedBy: end).dropLast().compactMap { part in

@@ -6,12 +6,13 @@ enum FindingReport {
         for line in Self.lines(findings) { write(indent + line) }
     }
 
-    static func lines(_ findings: [JSON]) -> [String] {
+    static func lines(_ findings: [JSON], _ words: TerminalWords = .running) -> [String] {
         findings.flatMap { finding in
             let isKnown = finding.text("verdict") == "violated"
             let severity = isKnown ? finding.text("severity") : "unknown"
             return [
-                "\(finding.text("code")) \(severity): \(finding.text("detail"))", "     \(finding.text("remedy"))",
+                "\(finding.text("code")) \(severity): \(words.text(finding.text("detail")))",
+                "     \(words.text(finding.text("remedy")))",
             ]
         }
     }

@@ -39,8 +39,8 @@ struct FirebaseCommand: AsyncParsableCommand {
             ])
         }
         if let trouble = json["trouble"] {
-            table.add(["trouble", trouble.text("detail")])
-            if let advice = trouble["advice"]?.stringValue { table.add(["", "-> \(advice)"]) }
+            table.add(["trouble", trouble.said("detail")])
+            if trouble["advice"] != nil { table.add(["", "-> \(trouble.said("advice"))"]) }
         }
         Console.print(table)
         if json["project"] == nil {

@@ -33,9 +33,7 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
 
     func run() async throws {
         let app = try self.namedApp
-        guard let data = FileManager.default.contents(atPath: self.file) else {
-            throw CommandFailure("\(self.file) cannot be read")
-        }
+        let data = try GivenFile.data(self.file)
         var query = ["app=\(APIClient.escaped(app))"]
         if self.change.dryRun { query.append("dry_run=true") }
         if self.change.force { query.append("force=true") }
@@ -88,7 +86,7 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
             let place =
                 finding["line"] == nil
                 ? finding.text("pointer") : "line \(finding.text("line")), column \(finding.text("column")):"
-            let words = [place, "\(finding.text("detail")). \(finding.text("advice"))"].filter { !$0.isEmpty }
+            let words = [place, "\(finding.said("detail")). \(finding.said("advice"))"].filter { !$0.isEmpty }
             Console.error("\(finding.text("severity")): \(words.joined(separator: " "))")
         }
         guard let plan = json?["plan"]?.arrayValue else { return }

@@ -24,9 +24,7 @@ extension PinCommands {
         func run() throws {
             var password: String?
             if let file = self.passwordFile {
-                guard let data = FileManager.default.contents(atPath: file) else {
-                    throw CommandFailure("\(file) cannot be read")
-                }
+                let data = try GivenFile.data(file)
                 password = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .newlines)
             }
             let (_, upload) = try KeyInput.read(self.file, password: password)

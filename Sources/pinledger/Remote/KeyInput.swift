@@ -33,19 +33,25 @@ struct KeyInput {
     }
 
     private static func failure(_ text: String, _ reason: String) -> CommandFailure {
-        CommandFailure(
+        // No spelling of a pin has a stop in it, and none that begins like a path is one here.
+        guard !text.contains("."), !text.hasPrefix("/"), !text.hasPrefix("~") else {
+            return CommandFailure(
+                "no such file: \(text)",
+                advice: "Give a file with a certificate, a public key or a signing request, or a pin.", status: .usage)
+        }
+        return CommandFailure(
             "\(text) \(reason)",
             advice: "Give a pin, or a file with a certificate, a public key or a signing request.", status: .usage)
     }
 
     /// A file's contents, with its bytes.
     static func read(_ path: String, password: String? = nil) throws -> ([UInt8], Upload) {
-        guard let copy = SensitiveUpload(file: path) else { throw CommandFailure("\(path) cannot be read") }
-        do {
+        guard let copy = SensitiveUpload(file: path) else { throw GivenFile.unreadable(path) }
+        do throws(UploadError) {
             let upload = try copy.read(password: password)
             return (copy.contents, upload)
         } catch {
-            throw CommandFailure("\(path): \(error)", status: .usage)
+            throw CommandFailure("\(path): \(error.descriptionOfFile)", status: .usage)
         }
     }
 }

@@ -76,10 +76,7 @@ struct LoginCommand: AsyncParsableCommand {
     /// What a file holds, or standard input. A CI system gives such a file the permissions that it thinks right, and it is good for
     /// minutes.
     private static func text(in file: String, _ what: String) throws -> String {
-        let data =
-            file == "-"
-            ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: file)
-        guard let data else { throw CommandFailure("the \(what) cannot be read from \(file)", status: .usage) }
+        let data = try GivenFile.data(file, takesInput: true)
         guard let text = String(streamSafe: [UInt8](data)) else {
             throw CommandFailure("\(file) holds no \(what): it is not text", status: .usage)
         }

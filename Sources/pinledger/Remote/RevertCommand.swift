@@ -25,7 +25,7 @@ extension AppCommands {
                 let json = try await client.change("POST", path, ["position": .integer(self.position)], self.change)
                 ChangeReport.print(json, self.remote.output)
                 guard self.remote.output.isTable else { return }
-                for kept in json["not_reverted"]?.arrayValue ?? [] { Console.error(kept.text("detail")) }
+                for kept in json["not_reverted"]?.arrayValue ?? [] { Console.error(kept.said("detail")) }
             }
         }
     }

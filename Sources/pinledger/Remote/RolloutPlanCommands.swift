@@ -211,7 +211,7 @@ enum RolloutReport {
                 place["rollout"].map { "\($0.text("method")), \(Self.percent($0["basis_points"]))" } ?? "all devices"
             Console.print("\(place["host"]?.stringValue ?? app): \(share)")
             if let time = place["rolled_back_at"]?.stringValue { Console.print("  rolled back at \(time)") }
-            if let exposure = place["exposure"] { Console.print("  \(exposure.text("sentence"))") }
+            if let exposure = place["exposure"] { Console.print("  \(exposure.said("sentence"))") }
             if let plan = place["plan"] { Self.print(plan: plan, indent: "  ") }
         }
     }
@@ -223,14 +223,14 @@ enum RolloutReport {
         )
         for wait in plan["waits_for"]?.arrayValue ?? [] {
             let mark = ["yes": "[x]", "no": "[ ]"][wait.text("met")] ?? "[?]"
-            Console.print("\(indent)\(mark) \(wait.text("what")): \(wait.text("detail"))")
+            Console.print("\(indent)\(mark) \(wait.text("what")): \(wait.said("detail"))")
         }
         if let next = plan["next"] {
             let what = next["step"] == nil ? next.text("move") : "step \(next.text("step"))"
             Console.print("\(indent)next: \(what)")
         }
         if let obstacle = plan["obstacle"] {
-            Console.print("\(indent)Not possible, not even with --force: \(obstacle.text("detail"))")
+            Console.print("\(indent)Not possible, not even with --force: \(obstacle.said("detail"))")
         }
         FindingReport.print(plan["findings"]?.arrayValue ?? [], indent: indent + "  ")
     }

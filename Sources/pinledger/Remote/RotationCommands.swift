@@ -168,21 +168,21 @@ enum RotationReport {
         Console.print("\(name) (\(rotation.text("kind"))): \(hosts)")
         Console.print("  \(Self.line(of: rotation))")
         for lockOut in rotation["locked_out"]?.arrayValue ?? [] {
-            Console.print("  CLIENTS ARE LOCKED OUT NOW: \(lockOut.text("detail"))")
-            Console.print("    \(lockOut.text("remedy"))")
+            Console.print("  CLIENTS ARE LOCKED OUT NOW: \(lockOut.said("detail"))")
+            Console.print("    \(lockOut.said("remedy"))")
         }
         Console.print("  next key  \(rotation.text("next"))")
         for old in rotation["old"]?.arrayValue ?? [] { Console.print("  old key   \(old.stringValue ?? "-")") }
         for wait in rotation["waits_for"]?.arrayValue ?? [] {
             let mark = ["yes": "[x]", "no": "[ ]"][wait.text("met")] ?? "[?]"
-            Console.print("  \(mark) \(wait.text("what")): \(wait.text("detail"))")
+            Console.print("  \(mark) \(wait.text("what")): \(wait.said("detail"))")
         }
-        Console.print("  \(rotation.text("advice"))")
+        Console.print("  \(rotation.said("advice"))")
         guard let next = rotation["next_phase"]?.stringValue else { return }
         if rotation["ready"] == true {
             Console.print("  Ready for \(next): \(rotation.text("command"))")
         } else if let obstacle = rotation["obstacle"] {
-            Console.print("  Not possible, not even with --force: \(obstacle.text("detail"))")
+            Console.print("  Not possible, not even with --force: \(obstacle.said("detail"))")
         } else {
             Console.print("  Not ready for \(next). If forced now:")
         }

@@ -40,9 +40,11 @@ enum ServerTrust: Hashable, Sendable {
         case .authorities(let file), .systemAnd(let file):
             let advice =
                 "It must hold certificates in PEM. Where no setting or flag names it, PINLEDGER_CA_FILE or SSL_CERT_FILE does."
-            guard let data = FileManager.default.contents(atPath: file) else {
+            let data: Data
+            do throws(CommandFailure) { data = try GivenFile.data(file) } catch {
                 throw CommandFailure(
-                    "the file with certification authorities, \(file), cannot be read", advice: advice, status: .usage)
+                    "the certification authorities cannot be read: \(error.message)", advice: advice,
+                    status: error.status)
             }
             guard let authorities = try? NIOSSLCertificate.fromPEMBytes(Array(data)), !authorities.isEmpty else {
                 throw CommandFailure("\(file) holds no certificate in PEM", advice: advice, status: .usage)

@@ -102,9 +102,7 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private static func json(_ path: String) throws -> JSON {
-        let data =
-            path == "-" ? FileHandle.standardInput.readDataToEndOfFile() : FileManager.default.contents(atPath: path)
-        guard let data else { throw CommandFailure("\(path) cannot be read", status: .usage) }
+        let data = try GivenFile.data(path, takesInput: true)
         do { return try JSON(parsing: data) } catch {
             throw CommandFailure("\(path) does not hold JSON: \(error)", status: .usage)
         }

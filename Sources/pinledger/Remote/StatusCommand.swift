@@ -241,7 +241,7 @@ struct ServerStatus {
         Console.print("\nUrgent (`pinledger attention`):")
         for item in urgent.prefix(Self.rows) {
             let place = ["app", "host"].compactMap { item[$0]?.stringValue }.joined(separator: " ")
-            Console.line("  \(place.isEmpty ? "" : "\(place): ")\(item.text("detail"))")
+            Console.line("  \(place.isEmpty ? "" : "\(place): ")\(item.said("detail"))")
         }
     }
 

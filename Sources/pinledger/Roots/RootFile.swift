@@ -31,7 +31,7 @@ enum RootFile {
                 !bytes.starts(with: Array("-----BEGIN PRIVATE".utf8))
             else {
                 throw CommandFailure(
-                    "\(path) is a private key",
+                    "\(path) is a private key: nothing was sent or written",
                     advice: "Give the public key, the file that ends in .pub, and keep this one where it is.",
                     status: .usage)
             }
@@ -59,13 +59,9 @@ enum RootFile {
     private static let limit = 1 << 20
 
     private static func bytes(_ path: String) throws(CommandFailure) -> [UInt8] {
-        guard let handle = FileHandle(forReadingAtPath: path) else {
-            throw CommandFailure("\(path) cannot be read", status: .usage)
-        }
+        guard let handle = FileHandle(forReadingAtPath: path) else { throw GivenFile.unreadable(path) }
         defer { try? handle.close() }
-        guard let data = try? handle.read(upToCount: Self.limit + 1) else {
-            throw CommandFailure("\(path) cannot be read", status: .usage)
-        }
+        guard let data = try? handle.read(upToCount: Self.limit + 1) else { throw GivenFile.unreadable(path) }
         guard data.count <= Self.limit else {
             throw CommandFailure("\(path) has more than \(Self.limit) bytes", status: .usage)
         }

@@ -53,7 +53,8 @@ struct RootSignCommand: ParsableCommand, HoldsKeys {
 
     private func sign(_ message: [UInt8]) throws -> (Ed25519PublicKey, [UInt8]) {
         if let file = self.signature, let publicKey {
-            guard let signature = FileManager.default.contents(atPath: file).map({ Array($0) }), signature.count == 64,
+            let signature = Array(try GivenFile.data(file))
+            guard signature.count == 64,
                 let key = Ed25519PublicKey(try RootFile.publicKey(publicKey))
             else { throw CommandFailure("\(file) does not have the 64 bytes of a signature", status: .usage) }
             return (key, signature)

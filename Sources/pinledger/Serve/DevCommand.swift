@@ -166,9 +166,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         _ file: String, into app: String, _ context: ServerContext, _ services: Services
     ) async throws {
         guard let id = try? AppID(app), services.ledger.view.state.apps[id] == nil else { return }
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandFailure("\(file) cannot be read")
-        }
+        let data = try GivenFile.data(file)
         try await APIClient.with(context) { client in
             try await client.send("POST", "/v1/import/remote-config?app=\(app)", body: Array(data)).check()
         }

@@ -293,9 +293,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private static func read(_ file: String) throws -> [UInt8] {
-        guard let data = FileManager.default.contents(atPath: file) else {
-            throw CommandFailure("\(file) cannot be read", status: .usage)
-        }
+        let data = try GivenFile.data(file)
         return Array(data)
     }
 

@@ -59,7 +59,7 @@ struct MemoryOptions: ParsableArguments {
             let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
             bytes = Array(try file.read(upToCount: SignedNote.maximumSize + 1) ?? Data())
         } catch {
-            throw CommandFailure("the checkpoint cannot be read from \(path): \(ErrorText.sentence(for: error))")
+            throw GivenFile.unreadable(path, "the checkpoint", status: .failure)
         }
         do { return try Checkpoint(text: SignedNote(bytes).text) } catch {
             throw CommandFailure(

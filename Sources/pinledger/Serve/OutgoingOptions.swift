@@ -33,7 +33,7 @@ struct OutgoingOptions: ParsableArguments {
         let allowed = try settings.networks(.allowPrivateRange, self.allowPrivateRange)
         let file = settings.text(.webhookCAFile, self.webhookCAFile)
         if let file, !FileManager.default.isReadableFile(atPath: file) {
-            throw CommandFailure("the authorities in \(file) cannot be read")
+            throw GivenFile.unreadable(file, "the authorities")
         }
         return OutgoingConfiguration(
             policy: AddressPolicy(allowed: allowed, allowsLiterals: true),

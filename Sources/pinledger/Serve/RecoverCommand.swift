@@ -284,9 +284,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
             }
         }
         for file in self.report {
-            guard let data = FileManager.default.contents(atPath: file) else {
-                throw CommandFailure("\(file) cannot be read", status: .usage)
-            }
+            let data = try GivenFile.data(file)
             do {
                 known.append(
                     KnownHistory(try AuditReport(try JSON(parsing: Array(data), limits: .report)), source: file))
@@ -297,9 +295,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
 
     /// The events in a file of messages. Who gives the file vouches for it.
     private static func delivered(_ path: String) throws -> [DeliveredEvent] {
-        guard let data = FileManager.default.contents(atPath: path) else {
-            throw CommandFailure("\(path) cannot be read", status: .usage)
-        }
+        let data = try GivenFile.data(path)
         do { return try DeliveredEvent.list(Array(data)) } catch {
             throw CommandFailure(
                 "\(path): \(error)",

@@ -31,7 +31,7 @@ struct SettingsFile: Sendable {
             return Array(try file.read(upToCount: Self.limit + 1) ?? Data())
         } catch {
             throw CommandFailure(
-                "the configuration cannot be read from \(path): \(ErrorText.sentence(for: error))", status: .usage)
+                "the configuration cannot be read from \(path): \(GivenFile.reason(path))", status: .usage)
         }
     }
 

@@ -66,7 +66,7 @@ struct Authenticator: CallerAuthenticator {
     ) throws(Problem) -> Credential {
         guard let header = request.headers[.authorization] else {
             guard acceptsCookie, let text = try SessionCookie.text(in: request.headers) else {
-                throw Problem(.tokenMissing, "The request has no Authorization header.")
+                throw Problem(.tokenMissing, "The request has no token.")
             }
             try SessionCookie.checkOrigin(of: request)
             return Credential(text: text, isCookie: true)
@@ -86,7 +86,7 @@ struct Authenticator: CallerAuthenticator {
                 throw Problem(.tokenMalformed, "The Basic credentials are not a name, a colon and a token in base64.")
             }
             return token
-        default: throw Problem(.tokenMissing, "The Authorization header is not of the form Bearer <token>.")
+        default: throw Problem(.tokenMissing, "The header `Authorization` is not of the form Bearer <token>.")
         }
     }
 

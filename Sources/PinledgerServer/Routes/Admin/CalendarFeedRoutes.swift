@@ -80,7 +80,7 @@ struct CalendarFeedRoutes: Sendable {
         guard CalendarSecret.isID(id) else {
             throw Problem(
                 .malformedRequest,
-                "In the path, a feed must be its id: cal_ and 16 letters and digits, not its address.")
+                "The path parameter `feed` must be its id: cal_ and 16 letters and digits, not its address.")
         }
         guard self.services.ledger.view.state.access.feeds(of: app.id).contains(where: { $0.id == id }) else {
             throw Problem(Refusal.tokenUnknown(id))

@@ -52,7 +52,7 @@ struct CalendarRoutes: Sendable {
         if let app { _ = try self.services.app(app, seenBy: exchange.rights) }
         let severity = try exchange.query["severity"].map { text in
             guard let severity = AttentionItem.Severity(rawValue: text) else {
-                throw Problem(.malformedRequest, "The query parameter severity must be urgent, soon or info.")
+                throw Problem(.malformedRequest, "The query parameter `severity` must be urgent, soon or info.")
             }
             return severity
         }

@@ -292,7 +292,8 @@ struct CommandExecutor: Sendable {
     static func expectedVersion(of request: Request) throws(Problem) -> EpochNumber? {
         guard let text = request.headers[.ifMatch]?.trimmingCharacters(), text != "*" else { return nil }
         guard let tag = StreamTag.read(text) else {
-            throw Problem(.malformedRequest, "If-Match must be one ETag of this resource, such as \"12\".")
+            throw Problem(
+                .malformedRequest, "The header `If-Match` must be one version of this resource, such as \"12\".")
         }
         return tag
     }
@@ -303,7 +304,7 @@ struct CommandExecutor: Sendable {
         guard let plan = Hex.decode(text), plan.count == 32 else {
             throw Problem(
                 .malformedRequest,
-                "The query parameter plan_hash must be the 64 hexadecimal digits from a dry run.")
+                "The query parameter `plan_hash` must be the 64 hexadecimal digits from a dry run.")
         }
         return plan
     }

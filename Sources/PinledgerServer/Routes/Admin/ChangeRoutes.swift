@@ -63,7 +63,7 @@ struct ChangeRoutes: Sendable {
         if let wanted, !Self.statuses.contains(wanted) {
             throw Problem(
                 .malformedRequest,
-                "The query parameter status must be one of \(Self.statuses.joined(separator: ", ")).")
+                "The query parameter `status` must be one of \(Self.statuses.joined(separator: ", ")).")
         }
         let limit = Int(try exchange.number("limit", in: 1...1000) ?? 100)
         let filter = [exchange.query["app"], wanted]
@@ -155,7 +155,7 @@ struct ChangeRoutes: Sendable {
         guard !change.isForced else {
             throw Problem(
                 .malformedRequest,
-                "force belongs to the commands of a change: send it with the operation that adds one.")
+                "`force` belongs to the commands of a change: send it with the operation that adds one.")
         }
         let executor = CommandExecutor(services: self.services)
         var result = try await executor.perform(.change(command), of: change, in: exchange)

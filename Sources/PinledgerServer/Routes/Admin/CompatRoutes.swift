@@ -49,7 +49,7 @@ extension Exchange {
             guard let text = self.query["client"] else { return nil }
             guard let kind = ClientKind(rawValue: text) else {
                 let known = ClientKind.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Problem(.malformedRequest, "The query parameter client must be a kind of client: \(known).")
+                throw Problem(.malformedRequest, "The query parameter `client` must be a kind of client: \(known).")
             }
             return kind
         }

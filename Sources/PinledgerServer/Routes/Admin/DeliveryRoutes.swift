@@ -34,7 +34,7 @@ struct DeliveryRoutes: Sendable {
         let state = try exchange.query["state"].map { text in
             guard let state = DeliveryState(rawValue: text) else {
                 throw Problem(
-                    .malformedRequest, "The query parameter state must be pending, failed, delivered or dead.")
+                    .malformedRequest, "The query parameter `state` must be pending, failed, delivered or dead.")
             }
             return state
         }
@@ -61,7 +61,7 @@ struct DeliveryRoutes: Sendable {
         let text = exchange.parameters["position"] ?? ""
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let position = Int64(text),
             position <= JSON.largestInteger
-        else { throw Problem(.malformedRequest, "In the path, position must be a whole number.") }
+        else { throw Problem(.malformedRequest, "The path parameter `position` must be a whole number.") }
         let webhook = try exchange.webhook(in: self.services.ledger.view.state.webhooks)
         try await exchange.bareBody()
         let count = try await self.replay(webhook, at: position..<(position + 1), isComplete: false)

@@ -57,7 +57,8 @@ struct EventStream: Sendable {
             try exchange.number("from", in: 0...JSON.largestInteger)
         )
         guard after == nil || from == nil else {
-            throw Problem(.malformedRequest, "Send one of the query parameters after and from.")
+            throw Problem(
+                .malformedRequest, "Send the query parameter `after` or the query parameter `from`, not both.")
         }
         if let start = from ?? after.map({ $0 + 1 }) { cursor = start }
         if let text = exchange.request.headers[.lastEventID] {

@@ -77,7 +77,7 @@ extension Exchange {
             guard let rail = GuardRail(rawValue: self.parameters["code"] ?? "") else {
                 throw Problem(
                     .malformedRequest,
-                    "In the path, code must be a guard rail's, from G01 to \(GuardRail.allCases.last?.code ?? "")."
+                    "The path parameter `code` must be a guard rail's, from G01 to \(GuardRail.allCases.last?.code ?? "")."
                 )
             }
             return rail

@@ -27,7 +27,7 @@ struct HistoryRoutes: Sendable {
                     guard let stream = StreamID(text: text) else {
                         throw Problem(
                             .malformedRequest,
-                            "The query parameter stream must be app/<id>, watch/<id>, fleet, keys, access, webhooks, log, changes or audit."
+                            "The query parameter `stream` must be app/<id>, watch/<id>, fleet, keys, access, webhooks, log, changes or audit."
                         )
                     }
                     filter.stream = stream
@@ -71,7 +71,7 @@ struct HistoryRoutes: Sendable {
                 guard !types.isEmpty, types.count == names.count else {
                     throw Problem(
                         .malformedRequest,
-                        "The query parameter type must be event types or groups of them, separated by commas. Known are "
+                        "The query parameter `type` must be event types or groups of them, separated by commas. Known are "
                             + "\(EventGroup.names.joined(separator: ", "))."
                     )
                 }
@@ -81,7 +81,7 @@ struct HistoryRoutes: Sendable {
             try exchange.query["actor"].map { text in
                 guard (1...128).contains(text.utf8.count), text.isPrintableASCII else {
                     throw Problem(
-                        .malformedRequest, "The query parameter actor must be the id of an actor or a principal.")
+                        .malformedRequest, "The query parameter `actor` must be the id of an actor or a principal.")
                 }
                 // A principal acts with tokens; its own id stands for itself.
                 let access = self.services.ledger.view.state.access
@@ -97,7 +97,7 @@ struct HistoryRoutes: Sendable {
         filter.after = try exchange.number("after", in: 0...JSON.largestInteger)
         filter.text = try exchange.query["search"].map { text in
             guard (1...256).contains(text.utf8.count) else {
-                throw Problem(.malformedRequest, "The query parameter search must be a text of 1 to 256 bytes.")
+                throw Problem(.malformedRequest, "The query parameter `search` must be a text of 1 to 256 bytes.")
             }
             // As it is written in an event.
             return Array(JSON.string(text).canonicalText.utf8.dropFirst().dropLast())
@@ -106,7 +106,7 @@ struct HistoryRoutes: Sendable {
         switch exchange.query["order"] {
         case nil, "newest": ascending = false
         case "oldest": ascending = true
-        default: throw Problem(.malformedRequest, "The query parameter order must be newest or oldest.")
+        default: throw Problem(.malformedRequest, "The query parameter `order` must be newest or oldest.")
         }
         let limit = Int(try exchange.number("limit", in: 1...1000) ?? 100)
 

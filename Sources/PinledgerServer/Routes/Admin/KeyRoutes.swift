@@ -41,7 +41,8 @@ struct KeyRoutes: Sendable {
     private func keyID(_ exchange: Exchange) throws(Problem) -> String {
         let kid = exchange.parameters["kid"] ?? ""
         guard Base64URL.decode(kid)?.count == 32 else {
-            throw Problem(.malformedRequest, "In the path, kid must be the 43 characters of a key's thumbprint.")
+            throw Problem(
+                .malformedRequest, "The path parameter `kid` must be the 43 characters of a key's thumbprint.")
         }
         return kid
     }

@@ -118,7 +118,8 @@ struct LogRoutes: Sendable {
     private func retireKey(_ exchange: Exchange) async throws -> Response {
         let kid = exchange.parameters["kid"] ?? ""
         guard Base64URL.decode(kid)?.count == 32 else {
-            throw Problem(.malformedRequest, "In the path, kid must be the 43 characters of a key's thumbprint.")
+            throw Problem(
+                .malformedRequest, "The path parameter `kid` must be the 43 characters of a key's thumbprint.")
         }
         let change = try await exchange.change { (_) throws(JSONDefect) in }
         let result = try await self.change.perform(.log(.retireKey(kid: kid)), of: change, in: exchange)
@@ -159,7 +160,7 @@ struct LogRoutes: Sendable {
         let known = try self.size
         let size = try self.size(exchange.number("size", in: 1...Int64.max), of: known)
         guard let position = try exchange.number("position", in: 0...Int64.max).map(UInt64.init) else {
-            throw Problem(.malformedRequest, "The query parameter position is missing.")
+            throw Problem(.malformedRequest, "The query parameter `position` is missing.")
         }
         guard position < size else {
             throw Problem(.notFound, "A tree of \(size) entries has none at position \(position).")
@@ -174,7 +175,7 @@ struct LogRoutes: Sendable {
         let known = try self.size
         let size = try self.size(exchange.number("size", in: 1...Int64.max), of: known)
         guard let old = try exchange.number("old_size", in: 1...Int64.max).map(UInt64.init) else {
-            throw Problem(.malformedRequest, "The query parameter old_size is missing.")
+            throw Problem(.malformedRequest, "The query parameter `old_size` is missing.")
         }
         guard old <= size else {
             throw Problem(.notFound, "A tree of \(old) entries does not grow to one of \(size).")
@@ -189,7 +190,7 @@ struct LogRoutes: Sendable {
     private func proof(_ exchange: Exchange) async throws -> Response {
         let text = exchange.parameters["position"] ?? ""
         guard text.utf8.allSatisfy({ (48...57).contains($0) }), let position = Int64(text) else {
-            throw Problem(.malformedRequest, "In the path, position must be a whole number from 0 on.")
+            throw Problem(.malformedRequest, "The path parameter `position` must be a whole number from 0 on.")
         }
         let end = self.services.ledger.position
         let shown = try await self.services.checkpoints.newest()

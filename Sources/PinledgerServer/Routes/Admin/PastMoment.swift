@@ -60,10 +60,12 @@ extension PastMoment {
             try exchange.number(positionName, in: 0...JSON.largestInteger), try exchange.time(timeName)
         )
         guard position == nil || time == nil else {
-            throw Problem(.malformedRequest, "Send one of the query parameters \(positionName) and \(timeName).")
+            throw Problem(
+                .malformedRequest,
+                "Send the query parameter `\(positionName)` or the query parameter `\(timeName)`, not both.")
         }
         if let time, time > services.clock() {
-            throw Problem(.malformedRequest, "The query parameter \(timeName) must not be in the future.")
+            throw Problem(.malformedRequest, "The query parameter `\(timeName)` must not be in the future.")
         }
         try await self.init(of: streams, position: position, time: time, services)
     }

@@ -32,7 +32,8 @@ enum Proposal: Hashable, Sendable {
         case let text?:
             guard !bypasses else {
                 throw Problem(
-                    .invalidValue, "Send one of the query parameters change and bypass_approvals, not both.")
+                    .invalidValue,
+                    "Send the query parameter `change` or the query parameter `bypass_approvals`, not both.")
             }
             switch text {
             case "new": self = .new
@@ -41,7 +42,7 @@ enum Proposal: Hashable, Sendable {
                 guard AccessID.change.isID(text) else {
                     throw Problem(
                         .malformedRequest,
-                        "The query parameter change must be new, draft, or the id of an open change (chg_…).")
+                        "The query parameter `change` must be new, draft, or the id of an open change (chg_…).")
                 }
                 self = .addition(text)
             }

@@ -127,7 +127,7 @@ extension Exchange {
             guard Rotation.isID(text) else {
                 throw Problem(
                     .malformedRequest,
-                    "In the path, a rotation must be 1 to 64 letters, digits, dots, hyphens and underscores.")
+                    "The path parameter `rotation` must be 1 to 64 letters, digits, dots, hyphens and underscores.")
             }
             return text
         }

@@ -73,7 +73,7 @@ struct WitnessRoutes: Sendable {
         let id = exchange.parameters["key_id"] ?? ""
         guard id.utf8.count == 8, Hex.decode(id) != nil, id == id.lowercased() else {
             throw Problem(
-                .malformedRequest, "In the path, key_id must be the 8 hexadecimal digits in a witness's vkey.")
+                .malformedRequest, "The path parameter `key_id` must be the 8 hexadecimal digits in a witness's vkey.")
         }
         let change = try exchange.bodilessChange()
         let result = try await self.change.perform(.log(.removeWitness(keyID: id)), of: change, in: exchange)

@@ -12,7 +12,7 @@ enum EvaluatedQuery {
     static func device(_ exchange: Exchange, country: String?) throws -> Device {
         for (name, value) in exchange.query where value.unicodeScalars.count > Device.textLimit {
             throw Problem(
-                .malformedRequest, "The query parameter \(name) may have at most \(Device.textLimit) characters.")
+                .malformedRequest, "The query parameter `\(name)` may have at most \(Device.textLimit) characters.")
         }
         var members = exchange.query
         members["app_version"] = exchange.version("app_version")

@@ -21,7 +21,7 @@ struct RootRoutes: Sendable {
                 else {
                     throw Problem(
                         .malformedRequest,
-                        "In the path, version must be a whole number from 1 on, or one with \(RootOfTrust.fileSuffix) after it."
+                        "The path parameter `version` must be a whole number from 1 on, or one with \(RootOfTrust.fileSuffix) after it."
                     )
                 }
                 return try self.response(to: exchange, version: version)

@@ -87,7 +87,7 @@ struct ImportRoutes: Sendable {
     @inline(never)
     private static func app(in exchange: Exchange) throws -> AppID {
         guard let id = try exchange.appInQuery else {
-            throw Problem(.malformedRequest, "The query parameter app is required: the app to import into.")
+            throw Problem(.malformedRequest, "The query parameter `app` is required: the app to import into.")
         }
         return id
     }
@@ -115,7 +115,7 @@ struct ImportRoutes: Sendable {
         try exchange.requireType(format.mediaTypes)
         let condition = exchange.query["condition"]
         guard condition == nil || format == .firebaseTemplate else {
-            throw Problem(.malformedRequest, "The query parameter condition is only for firebase_template.")
+            throw Problem(.malformedRequest, "The query parameter `condition` is only for firebase_template.")
         }
         return FileRequest(
             format: format, host: try Self.host(of: format, in: exchange), condition: condition,
@@ -125,14 +125,14 @@ struct ImportRoutes: Sendable {
     private static func host(of format: ImportedFile.Format, in exchange: Exchange) throws(Problem) -> HostPattern? {
         guard let text = exchange.query["host"] else { return nil }
         guard format == .pins(.hpkp) else {
-            throw Problem(.malformedRequest, "The query parameter host is only for hpkp.")
+            throw Problem(.malformedRequest, "The query parameter `host` is only for hpkp.")
         }
         let host: HostPattern
         do { host = try HostPattern(text) } catch {
-            throw Problem(.malformedRequest, "The query parameter host \(error.description).")
+            throw Problem(.malformedRequest, "The query parameter `host` \(error.description).")
         }
         guard !host.isWildcard else {
-            throw Problem(.malformedRequest, "The query parameter host must be the name of one host.")
+            throw Problem(.malformedRequest, "The query parameter `host` must be the name of one host.")
         }
         return host
     }

@@ -169,6 +169,6 @@ struct CertManagerApprover {
     private static func waits(_ rotation: JSON, _ id: String, _ phase: Rotation.Phase) -> [String] {
         ["The rotation \(id) is in the phase \(phase.rawValue)."]
             + (rotation["waits_for"]?.arrayValue ?? []).filter { $0.text("met") != "yes" }
-            .map { "\($0.text("what")): \($0.text("detail"))" }
+            .map { "\($0.text("what")): \($0.said("detail"))" }
     }
 }

@@ -86,7 +86,8 @@ extension HookCommands {
         private func cluster(at address: String) throws -> ServerContext {
             let file = self.kubernetesTokenFile ?? "\(Self.account)/token"
             // A mounted token is a link whose mode is the volume's: what matters is that nothing else is sent there.
-            guard let data = FileManager.default.contents(atPath: file), data.count <= 65_536,
+            let data = try GivenFile.data(file)
+            guard data.count <= 65_536,
                 let token = String(bytes: data, encoding: .utf8)?.trimmingCharacters(in: .whitespacesAndNewlines),
                 !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
             else {

@@ -66,7 +66,7 @@ extension DeploymentRun {
             if isOurs, now["ready"] == true { return true }
             Console.line("\(self.hosts): the rotation \(id) is in the phase \(phase.rawValue), and waits:")
             for wait in now["waits_for"]?.arrayValue ?? [] where wait.text("met") != "yes" {
-                Console.line("  \(wait.text("what")): \(wait.text("detail"))")
+                Console.line("  \(wait.text("what")): \(wait.said("detail"))")
             }
             return false
         }

@@ -20,14 +20,14 @@ struct RenewedCertificate {
 
     /// - Throws: ``CommandFailure`` where a file cannot be read, is not what it should be, or the key is not the certificate's.
     init(chainFile: String, keyFile: String) throws {
-        guard let file = SensitiveUpload(file: chainFile) else {
-            throw CommandFailure("\(chainFile) cannot be read", status: .usage)
-        }
+        guard let file = SensitiveUpload(file: chainFile) else { throw GivenFile.unreadable(chainFile) }
         do throws(PrivateFile.Failure) { self.key = try PrivateFile.read(keyFile) } catch {
             throw CommandFailure(error, "the key of the certificate", keyFile, status: .usage)
         }
         let upload: Upload
-        do { upload = try file.read() } catch { throw CommandFailure("\(chainFile): \(error)", status: .usage) }
+        do throws(UploadError) { upload = try file.read() } catch {
+            throw CommandFailure("\(chainFile): \(error.descriptionOfFile)", status: .usage)
+        }
         guard case .certificate(let facts)? = upload.items.first,
             let certificates = try? NIOSSLCertificate.fromPEMBytes(file.contents),
             certificates.count == upload.items.count, let encodings = try? certificates.map({ try $0.toDERBytes() })

@@ -187,7 +187,7 @@ extension SpecPlans {
                 Console.line("\(plan.spec.app):")
                 for line in Self.lines(of: plan.answer) { Console.line("  \(line)") }
             }
-            for kept in plan.remainder { Console.line("  stays (\(plan.spec.app)): \(kept.text("detail"))") }
+            for kept in plan.remainder { Console.line("  stays (\(plan.spec.app)): \(kept.said("detail"))") }
         }
         let differing = self.plans.count { !$0.changes && $0.differs }
         let steps = self.shared?.steps ?? []

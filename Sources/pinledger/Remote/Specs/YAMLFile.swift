@@ -19,9 +19,7 @@ struct YAMLFile {
         if path == "-" {
             handle = .standardInput
         } else {
-            guard let opened = FileHandle(forReadingAtPath: path) else {
-                throw CommandFailure("\(path) cannot be read", status: .usage)
-            }
+            guard let opened = FileHandle(forReadingAtPath: path) else { throw GivenFile.unreadable(path) }
             handle = opened
         }
         var data = Data()
@@ -29,7 +27,7 @@ struct YAMLFile {
             while data.count <= Self.byteLimit, let more = try handle.read(upToCount: 65_536), !more.isEmpty {
                 data += more
             }
-        } catch { throw CommandFailure("\(path) cannot be read: is it a directory?", status: .usage) }
+        } catch { throw GivenFile.unreadable(path) }
         try self.init([UInt8](data), named: path)
     }
 
