@@ -139,6 +139,8 @@ struct CommandFailure: Error {
     var status: ExitStatus
     /// The type of the server's problem, such as `/problems/guard_rail`; nil where none is the cause.
     var problem: String?
+    /// The target of the request that was answered with it.
+    var target: String?
 
     init(_ message: String, advice: String? = nil, status: ExitStatus = .failure) {
         self.message = message

@@ -23,6 +23,7 @@ import Testing
                 { _ = try GivenFile.data(path) }, { _ = try KeyInput.read(path) }, { _ = try KeyInput(path) },
                 { _ = try KeyInput.existing(path) }, { _ = try YAMLFile(path: path) },
                 { _ = try RootFile.read(path) }, { _ = try RootFile.publicKey(path) },
+                { _ = try APICommand.bytes(of: path) },
             ] as [() throws -> Void] {
                 #expect(Self.message(read) == "no such file: \(path)")
             }

@@ -33,6 +33,12 @@ struct APIClient {
             let result = try await body(client)
             try await client.http.shutdown()
             return result
+        } catch var failure as CommandFailure {
+            if let name = await client.suggestion(for: failure) {
+                failure.advice = ["Did you mean `\(name)`?", failure.advice].compactMap(\.self).joined(separator: " ")
+            }
+            try? await client.http.shutdown()
+            throw failure
         } catch {
             try? await client.http.shutdown()
             throw error
@@ -49,6 +55,8 @@ struct APIClient {
         var body: [UInt8]
         /// Where it was asked.
         var path = ""
+        /// The token that the command found by itself, if it did.
+        var stored: StoredToken?
 
         var json: JSON { get throws { try JSON(parsing: self.body, limits: .stored(depth: 64, nodes: .max)) } }
 
@@ -63,6 +71,8 @@ struct APIClient {
             }
             guard self.status >= 400 else { return }
             var failure = ProblemReport(try? self.json, status: self.status, headers: self.headers).failure
+            failure.target = self.path
+            if self.status == 401, let stored { failure = stored.naming(in: failure, at: Node.clock()) }
             if self.status == 404, failure.problem == "/problems/not_found", self.path.hasPrefix("/client/") {
                 failure.message = "the server does not answer clients at this address"
                 failure.advice = "Give --server with the address that clients use, such as http://127.0.0.1:8440."
@@ -170,7 +180,7 @@ struct APIClient {
             }
             return Answer(
                 status: Int(response.status.code), headers: response.headers, body: Array(bytes.readableBytesView),
-                path: path)
+                path: path, stored: self.context.stored)
         } catch {
             let trust = self.context.trust
             throw BrokenExchange(

@@ -9,9 +9,10 @@ struct APICommand: AsyncParsableCommand {
         abstract: "Send a request to the API, for what has no command of its own.",
         discussion: """
             pinledger api GET /v1/apps/com.example.shop/explain?host=api.example.com
-            pinledger api PATCH /v1/apps/com.example.shop --body change.json
+            pinledger api PATCH /v1/apps/com.example.shop --body '{"display_name": "Shop"}'
+            pinledger api PATCH /v1/apps/com.example.shop --body @change.yaml
 
-            The body is JSON or YAML. The answer's body goes to standard output as it is; an error ends with the exit \
+            The body is JSON, or a file in JSON or YAML. The answer's body goes to standard output as it is; an error ends with the exit \
             code of other commands. A request that changes something gets an idempotency key and is repeated while its \
             outcome is unknown. The API is described at /openapi.yaml.
             """)
@@ -29,7 +30,10 @@ struct APICommand: AsyncParsableCommand {
 
     @Argument(help: "The method.") var method: Method
     @Argument(help: "Path and query, such as /v1/apps.") var path: String
-    @Option(help: ArgumentHelp("File with the body in JSON or YAML, - for standard input.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "The body: text in JSON, or a file in JSON or YAML (@ before its name tells it from text), - for standard input.",
+            valueName: "body"))
     var body: String?
     @Option(
         help: ArgumentHelp("Key of the change. A change repeated with the same key is recorded once.", valueName: "key")
@@ -48,7 +52,7 @@ struct APICommand: AsyncParsableCommand {
                 "\(self.path) is no path of the API: it begins without /", advice: "Give a path such as /v1/apps.",
                 status: .usage)
         }
-        let body = try self.body.map { try YAMLFile(path: $0).requestBody }
+        let body = try self.body.map(Self.bytes(of:))
         let headers = try self.header.map(Self.header)
         try await self.place.withClient { client in
             let answer =
@@ -76,6 +80,18 @@ struct APICommand: AsyncParsableCommand {
                 Console.print("")
             }
         }
+    }
+
+    /// The body that a word stands for: JSON itself, or the name of a file.
+    static func bytes(of word: String) throws -> [UInt8] {
+        if word.hasPrefix("@") { return try YAMLFile(path: String(word.dropFirst())).requestBody }
+        let first = word.first { !$0.isWhitespace }
+        let isText = first.map { "{[\"".contains($0) } ?? false
+        let isJSON = (try? JSON(parsing: Array(word.utf8), limits: .stored(depth: 64, nodes: .max))) != nil
+        guard isText || (isJSON && !FileManager.default.fileExists(atPath: word)) else {
+            return try YAMLFile(path: word).requestBody
+        }
+        return try YAMLFile(Array(word.utf8), named: "the text of --body").requestBody
     }
 
     private static func header(_ text: String) throws -> (String, String) {

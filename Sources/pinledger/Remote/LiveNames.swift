@@ -6,31 +6,18 @@ import PinWire
 ///
 /// A shell waits for it at each press of a key: what is not there within two seconds is not offered, and no failure is shown.
 enum LiveNames {
-    private static let patience = Duration.seconds(2)
     private static let limit = 1000
 
-    /// The values of a member of each element of a list of the server.
+    /// The names in a list of the server.
     ///
-    /// - Parameters:
-    ///   - words: The command line so far.
-    ///   - path: The path of the list; nil where the words do not tell which one.
-    static func names(_ words: [String], at path: String?, _ list: String, _ member: String) async -> [String] {
-        guard let path, let options = try? ServerOptions.parse(Self.serverFlags(of: words)),
+    /// - Parameter words: The command line so far, which names the app that the list belongs to.
+    static func names(_ words: [String], in list: NamedList) async -> [String] {
+        guard let path = list.target(app: Self.app(in: words)),
+            let options = try? ServerOptions.parse(Self.serverFlags(of: words)),
             let context = try? options.serverContext(isQuiet: true)
         else { return [] }
-        return await withTaskGroup(of: [String]?.self) { group in
-            group.addTask {
-                let answer = try? await APIClient.with(context) { try await $0.get(path) }
-                return (answer?[list]?.arrayValue ?? []).compactMap { $0[member]?.stringValue }
-            }
-            group.addTask {
-                try? await Task.sleep(for: Self.patience)
-                return nil
-            }
-            let first = await group.next() ?? nil
-            group.cancelAll()
-            return Array((first ?? []).filter(Self.isPlain).prefix(Self.limit))
-        }
+        let answer = await APIClient.soon { try? await APIClient.with(context) { try await $0.get(path) } }
+        return Array(list.names(in: answer).filter(Self.isPlain).prefix(Self.limit))
     }
 
     /// The flags of ``ServerOptions`` on a command line, with their values.
@@ -75,27 +62,19 @@ enum LiveNames {
 }
 
 extension CompletionKind {
-    private static func live(_ path: String, _ list: String, _ member: String) -> CompletionKind {
-        .custom { words, _, _ in await LiveNames.names(words, at: path, list, member) }
+    private static func live(_ list: NamedList) -> CompletionKind {
+        .custom { words, _, _ in await LiveNames.names(words, in: list) }
     }
 
-    /// The names of a list of the app that the command line names.
-    private static func ofApp(_ end: String, _ list: String, _ member: String) -> CompletionKind {
-        .custom { words, _, _ in
-            let path = LiveNames.app(in: words).map { "/v1/apps/\(APIClient.escaped($0))\(end)" }
-            return await LiveNames.names(words, at: path, list, member)
-        }
-    }
-
-    static var apps: CompletionKind { .live("/v1/apps?limit=1000", "apps", "app") }
-    static var hosts: CompletionKind { .ofApp("", "hosts", "host") }
-    static var rotations: CompletionKind { .ofApp("/rotations", "rotations", "name") }
-    static var changes: CompletionKind { .live("/v1/changes?status=open", "changes", "change_id") }
-    static var webhooks: CompletionKind { .live("/v1/webhooks", "webhooks", "webhook_id") }
-    static var tokens: CompletionKind { .live("/v1/tokens", "tokens", "token_id") }
-    static var principals: CompletionKind { .live("/v1/access/principals", "principals", "principal_id") }
-    static var roles: CompletionKind { .live("/v1/access/roles", "roles", "role") }
-    static var keys: CompletionKind { .live("/v1/keys", "keys", "kid") }
+    static var apps: CompletionKind { .live(.apps) }
+    static var hosts: CompletionKind { .live(.hosts) }
+    static var rotations: CompletionKind { .live(.rotations) }
+    static var changes: CompletionKind { .live(.openChanges) }
+    static var webhooks: CompletionKind { .live(.webhooks) }
+    static var tokens: CompletionKind { .live(.tokens) }
+    static var principals: CompletionKind { .live(.principals) }
+    static var roles: CompletionKind { .live(.roles) }
+    static var keys: CompletionKind { .live(.keys) }
 
     static var contexts: CompletionKind {
         .custom { _, _, _ in ((try? ContextFile()) ?? nil)?.contexts.map(\.name) ?? [] }

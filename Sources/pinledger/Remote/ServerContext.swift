@@ -9,6 +9,10 @@ import Pinning
 struct ServerContext: Sendable {
     var server: String
     var token: String?
+    /// When the token ends, where the file of the context says so.
+    var tokenEnd: Timestamp?
+    /// The token that was found without being given to the command, and that may be over.
+    var stored: StoredToken?
     /// The authorities by which the server is verified where its address is `https`.
     var trust: ServerTrust
     /// The certificate that the commands present; nil for none.
@@ -56,12 +60,16 @@ struct ServerContext: Sendable {
         guard let json = try? JSON(parsing: data), let server = json["server"]?.stringValue else { return nil }
         self.server = server
         self.token = json["token"]?.stringValue
+        self.tokenEnd = json["expires_at"]?.stringValue.flatMap { Timestamp(rfc3339: $0) }
         self.trust = .system
     }
 
     /// The file's text.
     var text: String {
-        JSON.members(["server": .string(self.server), "token": self.token.map { .string($0) }]).canonicalText + "\n"
+        JSON.members([
+            "server": .string(self.server), "token": self.token.map { .string($0) },
+            "expires_at": self.tokenEnd.map { .string($0.rfc3339) },
+        ]).canonicalText + "\n"
     }
 }
 
@@ -122,9 +130,15 @@ struct ServerOptions: ParsableArguments {
         let found = try DirectoryServer(directory: DataDirectory.ofEnvironment)
         let named = try self.namedContext(unless: found != nil)
         var token = try self.tokenFile.map(Self.text(in:)) ?? Environment["PINLEDGER_TOKEN"]
+        var stored: StoredToken?
         if let named {
             // A context's token goes to its own server, and no other's to it.
             token = try self.tokenFile.map(Self.text(in:)) ?? named.tokenFile.map(Self.text(in:))
+            if self.tokenFile == nil, let file = named.tokenFile {
+                stored = StoredToken(
+                    name: "the token in \(file), which the context \(named.name) names",
+                    renewal: "Put another token into the file, or name one with --token-file.")
+            }
         }
         let server = self.server ?? named?.server ?? Environment["PINLEDGER_SERVER"]
         let sessions = token == nil || (server ?? found?.context.server) == nil ? try SessionFile() : nil
@@ -148,8 +162,12 @@ struct ServerOptions: ParsableArguments {
         // A token is only sent to the server for which it was made.
         if token == nil {
             let own = url == found?.context.server ? found?.context.token : nil
-            context.token = sessions?.token(of: context.base) ?? own
+            let session = sessions?.token(of: context.base)
+            context.token = session ?? own
+            // A session that is over is named, unless there is another token.
+            stored = session != nil || own == nil ? sessions?.stored(for: context.base) : found?.stored
         }
+        context.stored = stored
         return context
     }
 

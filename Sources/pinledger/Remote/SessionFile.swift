@@ -68,6 +68,15 @@ struct SessionFile {
         return session.token
     }
 
+    /// The session with a server as a stored token, over or not; nil where there is none.
+    func stored(for server: String) -> StoredToken? {
+        self[server].map { session in
+            StoredToken(
+                name: "the session of `pinledger login` with \(session.server)",
+                end: Timestamp(rfc3339: session.expiresAt), renewal: "Sign in again: `pinledger login`.")
+        }
+    }
+
     /// Keeps a session instead of one with the same server.
     mutating func begin(_ session: Session) throws {
         self.sessions.removeAll { $0.server == session.server }

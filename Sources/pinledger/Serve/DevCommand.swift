@@ -146,18 +146,23 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         try await issuer.ensureSigningKey()
         let path = "\(home)/context.json"
         let server = "http://\(host == "0.0.0.0" ? "127.0.0.1" : host):\(port)"
+        let access = services.ledger.view.state.access
         if var context = try ServerContext(path: path), let text = context.token,
             let token = try? APIToken(parsing: text),
-            services.ledger.view.state.access.idByDigest[token.digest] != nil
+            let known = access.idByDigest[token.digest].flatMap({ access.tokens[$0] }),
+            services.clock() < known.expiresAt
         {
-            if context.server != server {
-                context.server = server
-                try Self.write(context.text, to: path)
-            }
+            let before = context.text
+            context.server = server
+            context.tokenEnd = known.expiresAt
+            if context.text != before { try Self.write(context.text, to: path) }
             return context
         }
-        let token = try await issuer.createToken(name: "first admin", seconds: 90 * 86_400)
-        let context = ServerContext(server: server, token: token)
+        let seconds: Int64 = 90 * 86_400
+        let end = services.clock().adding(seconds: seconds)
+        let token = try await issuer.createToken(name: "first admin", seconds: seconds)
+        var context = ServerContext(server: server, token: token)
+        context.tokenEnd = end
         try Self.write(context.text, to: path)
         return context
     }

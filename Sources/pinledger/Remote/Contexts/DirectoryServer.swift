@@ -25,6 +25,13 @@ struct DirectoryServer {
         self.context = context
     }
 
+    /// The directory's own token.
+    var stored: StoredToken {
+        StoredToken(
+            name: "the token in \(self.directory)/context.json", end: self.context.tokenEnd,
+            renewal: "Start `pinledger dev` again, which makes another one, or name another with --token-file.")
+    }
+
     /// Refuses to send a token to another machine that only this directory names, unless it is the directory's own.
     ///
     /// - Parameter token: The token that a flag or a variable gives; nil where none does.
