@@ -94,7 +94,7 @@ struct Exchange: Sendable {
     func period() throws -> (since: Timestamp?, until: Timestamp?) {
         let (since, until) = (try self.time("since"), try self.time("until"))
         if let since, let until, since >= until {
-            throw Problem(.malformedRequest, "The query parameter since must be before until.")
+            throw Problem(.malformedRequest, "The query parameter `since` must be before the end of the period.")
         }
         return (since, until)
     }

@@ -619,7 +619,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .approvalRuleMisnamed:
             (
                 .unprocessableContent, "The rule's name is not of its apps",
-                "Give the rule the name in `detail`. Who manages the approvals of all apps may give any name."
+                "Give the rule the name that this refusal says. Who manages the approvals of all apps may give any name."
             )
         case .approvalRuleUnknown:
             (.notFound, "Approval rule not found", "List the rules with `pinledger access rule list`.")
