@@ -13,7 +13,9 @@ import Testing
     }
 
     @Test func `devices that get other bytes and judge alike notice nothing`() {
-        #expect(self.lines([], judging: 0) == ["no connection is judged differently (population: assumed)."])
+        #expect(
+            self.lines([], judging: 0)
+                == ["no connection is judged differently (assumed devices: no client reported any)."])
     }
 
     @Test func `a key that is accepted from then on is an exception, and not a difference for every device`() {
@@ -21,7 +23,7 @@ import Testing
             [["key": "sha256/a=", "from": "refuse", "to": "accept", "devices": 10_000]], judging: 10_000)
         #expect(
             lines == [
-                "no connection is judged differently, except with these keys (population: assumed):",
+                "no connection is judged differently, except with these keys (assumed devices: no client reported any):",
                 "  a.b with sha256/a=: refuse -> accept, 10000 of 10000 devices",
             ])
     }
@@ -34,7 +36,7 @@ import Testing
             ], judging: 2500)
         #expect(
             lines == [
-                "2500 of 10000 devices judge connections differently (population: assumed):",
+                "2500 of 10000 devices judge connections differently (assumed devices: no client reported any):",
                 "  a.b with sha256/a=: accept -> refuse, 2500 of 10000 devices",
                 "  a.b with any other key: accept and report -> refuse, 2500 of 10000 devices",
             ])

@@ -695,7 +695,7 @@ def test_the_commands_show_what_a_change_does(admin, people, ada):
     # Devices get other bytes, and judge connections as before.
     pin = pin_of("a spare")
     for path, method, body, lines in (
-        (APP, "PATCH", {"display_name": "Renamed"}, ["no connection is judged differently (population: "]),
+        (APP, "PATCH", {"display_name": "Renamed"}, ["no connection is judged differently ("]),
         (f"{APP}/hosts/{HOST}/pins", "POST", {"pin": pin, "role": "backup", "force": True}, [
             f"+ pin {pin} (backup) for {HOST}", "no connection is judged differently, except with these keys",
             f"{HOST} with {pin}: accept and report -> accept, 10000 of 10000 devices"]),

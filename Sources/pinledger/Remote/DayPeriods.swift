@@ -14,6 +14,8 @@ struct DayPeriods {
     }
 
     private(set) var list: [Period] = []
+    /// The end of the day, or the present before it.
+    let end: Timestamp
 
     /// More versions in a day are too many to read.
     private static let versionLimit = 100
@@ -27,6 +29,7 @@ struct DayPeriods {
         _ explain: (String, Int64) async throws -> JSON
     ) async throws {
         let end = min(day.upperBound, Node.clock())
+        self.end = end
         let period = [("since", day.lowerBound), ("until", day.upperBound)].map { name, time in
             "\(name)=\(APIClient.escaped(time.rfc3339))"
         }

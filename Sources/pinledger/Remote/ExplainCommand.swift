@@ -63,8 +63,9 @@ struct ExplainCommand: AsyncParsableCommand {
             }
             for (number, period) in periods.list.enumerated() {
                 if number > 0 { Console.print("") }
-                let (since, until) = (LocalTime.text(period.since), LocalTime.text(period.until))
-                Console.print("From \(since) until \(until):")
+                let isOpen = period.until == periods.end && periods.end < times.upperBound
+                let until = isOpen ? "now" : LocalTime.text(period.until)
+                Console.print("From \(LocalTime.text(period.since)) until \(until):")
                 Self.print(period.answer)
             }
         }
