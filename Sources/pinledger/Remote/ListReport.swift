@@ -25,12 +25,15 @@ enum ListReport {
         }
         // A value that the table's own columns have is not shown twice.
         let names = Set(members.flatMap(\.keys)).sorted().filter { name in
-            !elements.allSatisfy { row($0).contains($0.text(name)) }
+            !elements.allSatisfy { row($0).contains(Self.cell($0, name)) }
         }
         var table = Table(header + names)
-        for element in elements { table.add(row(element) + names.map { element.text($0) }) }
+        for element in elements { table.add(row(element) + names.map { Self.cell(element, $0) }) }
         return table
     }
+
+    /// A value as tables show it.
+    private static func cell(_ element: JSON, _ name: String) -> String { LocalTime.text(element.text(name)) }
 }
 
 extension JSON {
