@@ -569,6 +569,7 @@ if Context.environment["PINLEDGER_MEASURE"] != nil {
                 "Postgres", "Probing", "Publishing", "Secrets", "Signals", "TransparencyLog",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             path: "Tests/Cost/Meter"

@@ -4,6 +4,7 @@ import Foundation
 import Keys
 import Logging
 import NIOCore
+import NIOPosix
 import PinWire
 import PinledgerServer
 import Pinning
@@ -15,8 +16,8 @@ import ServiceLifecycle
 import Signals
 import Synchronization
 
-/// A server in this process, without a database, that listens on a port of this machine alone, and a client's connection to it. Nothing
-/// in it happens by the clock: the rounds of its event loop do not run.
+/// A server in this process, without a database, that listens on a port of this machine alone, and a client's connection to it. By the
+/// clock nothing happens in it but a new date once a second, which a task of Hummingbird makes: the rounds of its event loop do not run.
 final class ExampleServer {
     let app: ExampleApp
     let client: ExampleClient
@@ -91,6 +92,9 @@ final class ExampleServer {
                 probe: { ProbeReport(target: $0) }),
             environment: DecisionEnvironment { _ in false })
     }
+
+    /// Waits for what the event loop does once an answer has left.
+    func settle() throws { try MultiThreadedEventLoopGroup.singleton.any().submit {}.wait() }
 
     /// The bytes of a request as clients send them.
     func request(

@@ -2,15 +2,18 @@
 struct Work: Sendable {
     /// Its name in tables and files: lower-case letters, digits and hyphens.
     let name: String
-    /// How often it is done between the marks, and as often before.
+    /// How often it is done between two marks.
     let count: Int
+    /// How often it is counted, for the least of the counts: more than once where other threads have work of their own meanwhile.
+    let rounds: Int
     /// Makes its input, and what does it once, the turn given: turns count on from 0. The result of each turn has to be used, or none
     /// of the work need be done.
     let make: @Sendable () throws -> (Int) throws -> Int
 
-    init(_ name: String, count: Int, _ make: @escaping @Sendable () throws -> (Int) throws -> Int) {
+    init(_ name: String, count: Int, rounds: Int = 1, _ make: @escaping @Sendable () throws -> (Int) throws -> Int) {
         self.name = name
         self.count = count
+        self.rounds = rounds
         self.make = make
     }
 }
