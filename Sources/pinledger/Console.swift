@@ -6,11 +6,11 @@ import PinWire
 /// Texts of servers and files may hold what a terminal obeys. For people it is shown as `?`, in JSON and YAML it is escaped, and the
 /// bytes of files reach programs alone.
 enum Console {
-    /// Whether standard output leads to people, by way of a pager too. It is asked for before a pager takes its place.
+    /// True where standard output leads to people, by way of a pager too. The first use comes before a pager takes its place.
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
     /// The columns of the terminal that standard output leads to, by way of a pager too; nil where it leads to a program.
-    /// It is asked for before a pager takes its place.
+    /// The first use comes before a pager takes its place.
     static let width: Int? = Self.isTerminal ? Self.columns : nil
 
     private static var columns: Int {
@@ -20,7 +20,7 @@ enum Console {
         return Int(size.ws_col)
     }
 
-    /// Whether words may have a colour: in a terminal that shows them, and not in a pager, unless NO_COLOR forbids it.
+    /// True where words may have a colour: in a terminal that shows colours and not in a pager, unless NO_COLOR is set.
     static var isColoured: Bool {
         isatty(STDOUT_FILENO) == 1 && (Environment["NO_COLOR"] ?? "").isEmpty
             && !["", "dumb"].contains(Environment["TERM"] ?? "")

@@ -1,6 +1,6 @@
 /// The colours of severities and states in a terminal; nothing else has one.
 enum WordColour {
-    /// Whether the cells below this header are severities or states.
+    /// True for a header whose cells are severities or states.
     static func styles(_ header: String) -> Bool { Self.headers.contains(header) }
 
     private static let headers: Set = ["SEVERITY", "STATE", "STATUS", "VERDICT", "OUTCOME", "WORST"]

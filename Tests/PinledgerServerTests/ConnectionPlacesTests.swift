@@ -150,7 +150,7 @@ import Testing
         }
         #expect(channels.map(\.isActive) == [true, false, false, true, true, true] && quiet.isActive)
         #expect(places.count == 4)
-        // Those that gave way give nothing back, and what they gave is the others'.
+        // Connections that gave way give nothing back: others have their places.
         for index in [1, 2] { places.giveBack(channels[index], of: one) }
         #expect(places.count == 4 && places.take(EmbeddedChannel(), of: one, at: Self.seconds(101.5)) == .none)
     }

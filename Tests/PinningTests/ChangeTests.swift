@@ -476,7 +476,7 @@ import Testing
         }
         try world.record(set("given", [mine]))
         try world.record(set("given", [mine], approvals: 2), as: other)
-        // Who manages the approvals of everything gives any name.
+        // A manager of all approvals gives any name.
         #expect(world.refusal(set("plain", [mine]), as: ChangeWorld.Party.root.actor) == nil)
     }
 

@@ -63,7 +63,7 @@ struct SigningKeyTests {
             #expect(found.map(\.id) == ["tk_other", "tk_gone"])
             #expect(found.last?.description == "the telemetry key tk_gone is not stored")
             #expect(found.first?.description.contains("cannot be opened") == true)
-            // What is retired before the node has looked at all is no fault.
+            // A secret that is retired before the node has looked is no fault.
             try await node.execute(try Sample.request(.telemetryKey(app, .retire(id: "tk_gone")), reason: "test"))
             #expect(trial.unusable(in: node.node.ledger.view.state, at: .wall).map(\.id) == ["tk_other"])
             let faults = SecretFaults()

@@ -49,7 +49,7 @@ final class ConnectionPlaces: Sendable {
         var taken: Set<ObjectIdentifier> = []
         var networks: [ClientNetwork: Int] = [:]
         var trials: [ObjectIdentifier: Trial] = [:]
-        /// Those of any kind on which no head has come.
+        /// Connections of any kind on which no head has come.
         var silent = SilentConnections()
         var operators: Set<ObjectIdentifier> = []
         var nextNumber: UInt64 = 0
@@ -89,9 +89,9 @@ final class ConnectionPlaces: Sendable {
         return ClientNetwork(of: address)
     }
 
-    /// Whether to close a new connection of a network at once: there is no place for it, its network has had its trials
-    /// for this second, and none of that network's connections is silent. Otherwise it counts as a trial, unless one
-    /// that has been silent for long gives way to it.
+    /// True where a new connection of a network is closed at once: no place is left, the network has had its trials for
+    /// this second, and none of its connections is silent. Any other counts as a trial, unless a connection that has been
+    /// silent for long gives way to it.
     func refusesAtOnce(_ network: ClientNetwork?, at now: NIODeadline) -> Bool {
         guard let network else { return false }
         return self.state.withLock { state in

@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// Problems whose cause is the request itself: its form, or a name in it that nothing has. No right and no rule refused it.
 package enum RequestMistake {
-    /// Whether the problem of this name is one; not so for a name of a later server.
+    /// True for the name of such a problem; false for a name that only a later server knows.
     package static func isOne(_ problem: String) -> Bool {
         ProblemType(rawValue: problem).map(\.isMistake) ?? false
     }

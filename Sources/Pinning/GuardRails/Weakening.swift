@@ -6,8 +6,8 @@ import PinWire
 /// without the devices, it counts as weaker: a set of devices that is not known to be within another is taken to have others.
 /// Kill switches, the end of an app and the mode of its pins after their time have permissions and rules of their own.
 ///
-/// What the server may do by itself counts when it is allowed, since nobody is asked when it happens: reactions to reports that go
-/// beyond a roll-back, and the services whose keys such a reaction rests on.
+/// Reactions to reports that go beyond a roll-back, and the services whose keys such a reaction rests on, count when they are set:
+/// nobody is asked when the server reacts.
 struct Weakening: Hashable, Sendable {
     /// The hosts for whose names some device gets less afterwards than before, or will as a rollout's plan goes on: a weaker mode, or
     /// nothing.
@@ -15,8 +15,8 @@ struct Weakening: Hashable, Sendable {
     /// Pins that are built in count as enforced where they are replaced, and as nothing where they replace a policy: no release is known
     /// to have them.
     private(set) var hosts: [HostPattern] = []
-    /// Whether clients stop enforcing pins of all hosts sooner, or fall back to fewer built-in ones, or the server may do more to
-    /// protection by itself.
+    /// True where clients stop enforcing pins of all hosts sooner, fall back to fewer built-in ones, or the server may weaken more by
+    /// itself.
     private(set) var isOfApp = false
 
     /// Linear in the size of the change and of the app.

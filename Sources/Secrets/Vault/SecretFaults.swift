@@ -2,7 +2,7 @@ import Synchronization
 
 /// The secrets that the ledger names and that a node cannot open, as it found them last.
 ///
-/// What takes one of them fails by itself, as a webhook's delivery does. Nothing else waits for it: documents are served.
+/// Only the feature that needs such a secret fails, as a webhook's delivery does: documents are served all the same.
 package final class SecretFaults: Sendable {
     private let found = Mutex<[SecretTrial.Failure]>([])
 

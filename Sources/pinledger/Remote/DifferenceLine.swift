@@ -46,7 +46,7 @@ enum DifferenceLine {
             switch (before, after) {
             case (nil, let after?): (after, "+")
             case (let before?, nil): (before, "-")
-            default: nil
+            case (nil, nil), (.some, .some): nil
             }
         guard parts.count > 2 else { return one.map { Self.host(host, $0.value, $0.sign) } }
         let policy = parts[2]

@@ -99,8 +99,8 @@ struct EventSentence {
             return "Pinning is OFF for \(self.place)\(versions) until \(self.data.time("expires_at"))."
         case "KillSwitchReleased": return "Pinning is ON again for \(self.place)\(versions.dropLast())."
         case "FleetKillSwitchEngaged":
-            return "Pinning is OFF for EVERY app until \(self.data.time("expires_at"))."
-        case "FleetKillSwitchReleased": return "Pinning is ON again for every app."
+            return "Pinning is OFF for all apps until \(self.data.time("expires_at"))."
+        case "FleetKillSwitchReleased": return "Pinning is ON again for all apps."
         default: return nil
         }
     }

@@ -221,7 +221,7 @@ struct KillCommands: AsyncParsableCommand {
                     try answer.check()
                     pages.append(try answer.json)
                 }
-                // Who may read no history is told so.
+                // A token that may read no history gets that refusal.
                 if pages.isEmpty { try answer.check() }
             }
             Console.error(

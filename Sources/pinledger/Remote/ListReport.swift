@@ -37,7 +37,7 @@ enum ListReport {
 }
 
 extension JSON {
-    /// Whether it is one value, and neither a list nor an object.
+    /// True for one value: neither a list nor an object.
     fileprivate var isSingle: Bool {
         switch self {
         case .object, .array: false

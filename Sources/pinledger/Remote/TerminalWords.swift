@@ -40,7 +40,7 @@ struct TerminalWords: Sendable {
         case file
     }
 
-    /// The names that texts of the server use and that are no options of their own spelling. A test asks for every name.
+    /// The form on the command line of each API name whose option is spelled differently. TerminalWordsTests goes through all names.
     static let forms: [String: Form] = [
         // Every change has these.
         "reason": .option(["reason"]), "force": .option(["force"]), "dry_run": .option(["dry-run"]),

@@ -99,7 +99,7 @@ enum TimeInput {
         return start..<start.adding(seconds: 86_400)
     }
 
-    /// What is wrong with a text that is no time: the part of a date that does not exist, or another order of its parts.
+    /// The fault of a text that is no time: the part of a date that does not exist, or another order of its parts.
     private static func fault(of text: String) -> String {
         let none = "\(text) is not a time"
         guard (8...40).contains(text.utf8.count) else { return none }
