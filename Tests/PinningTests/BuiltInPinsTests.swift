@@ -155,31 +155,56 @@ private let builtInCases: [RailCase] = [
         #expect(settings?.clients[.androidNSC]?.builtIn[api]?.count == 1)
     }
 
+    /// The forecast of the host, which presents key 1 where a probe has seen it.
+    private func forecast(_ commands: [AppCommand], isProbed: Bool = true) throws -> HostForecast {
+        var state = LedgerState()
+        state.apps.insert(try #require(try given(commands)))
+        var facts = certificate(1)
+        facts.notBefore = monday.adding(seconds: -10 * day)
+        facts.notAfter = monday.adding(seconds: 80 * day)
+        let chain = ObservedChain(
+            pins: [pin(1)], certificates: [facts], address: "192.0.2.1", vantage: "vienna",
+            firstSeen: monday.adding(seconds: -day), lastSeen: monday.adding(seconds: -60), isCurrent: true)
+        var context = context(at: monday)
+        context.facts = ExternalFacts(
+            documentLifetime: day, documentMaxAge: 0,
+            endpoint: { _ in EndpointFacts(chains: isProbed ? [chain] : []) })
+        let forecast = try state.forecast(
+            of: shop, adoption: AdoptionTime(atLeast: 0, atMost: 0), in: context, share: { _ in nil })
+        return try #require(forecast.hosts.first)
+    }
+
     @Test func `a forecast names installs that do not have the next key built in`() throws {
-        func forecast(_ commands: [AppCommand]) throws -> HostForecast? {
-            var state = LedgerState()
-            state.apps.insert(try #require(try given(commands)))
-            var facts = certificate(1)
-            facts.notBefore = monday.adding(seconds: -10 * day)
-            facts.notAfter = monday.adding(seconds: 80 * day)
-            let chain = ObservedChain(
-                pins: [pin(1)], certificates: [facts], address: "192.0.2.1", vantage: "vienna",
-                firstSeen: monday.adding(seconds: -day), lastSeen: monday.adding(seconds: -60), isCurrent: true)
-            var context = context(at: monday)
-            context.facts = ExternalFacts(
-                documentLifetime: day, documentMaxAge: 0, endpoint: { _ in EndpointFacts(chains: [chain]) })
-            return try state.forecast(
-                of: shop, adoption: AdoptionTime(atLeast: 0, atMost: 0), in: context, share: { _ in nil }
-            ).hosts.first
-        }
-        #expect(try forecast(sound)?.verdict == .survives)
+        #expect(try self.forecast(sound).verdict == .survives)
         let all = BuiltInHost(api, pins: [pin(1), pin(2), pin(3)], isEnforced: true)
         let declared = sound + [.setClient(.androidNSC, ClientSettings())]
-        #expect(try forecast(declared + [.noteBuiltIn(.androidNSC, [all], .imported)])?.verdict == .survives)
+        #expect(try self.forecast(declared + [.noteBuiltIn(.androidNSC, [all], .imported)]).verdict == .survives)
         let one = BuiltInHost(api, pins: [pin(1)], isEnforced: true)
-        let lost = try #require(try forecast(declared + [.noteBuiltIn(.androidNSC, [one], .imported)]))
+        let lost = try self.forecast(declared + [.noteBuiltIn(.androidNSC, [one], .imported)])
         #expect(lost.verdict == .fails && lost.remark?.contains("installs of android_nsc") == true)
-        #expect(try forecast(declared)?.verdict == .unknown)
+        #expect(try self.forecast(declared).verdict == .unknown)
+    }
+
+    @Test func `a forecast without a probe names a rotation whose next key is not built in`() throws {
+        let lost = try self.forecast(imported + [rotation()], isProbed: false)
+        #expect(lost.verdict == .fails && lost.remark?.contains("the rotation r built in") == true)
+        #expect(try self.forecast(imported + [rotation(to: requested(2))], isProbed: false).verdict == .unknown)
+    }
+
+    @Test(arguments: [
+        (PinMode.reportOnly, true, HostForecast.Verdict.unknown), (.reportOnly, false, .unaffected),
+        (.off, true, .unknown),
+    ])
+    func `a forecast reckons with pins that installs enforce, whatever the mode is now`(
+        mode: PinMode, isEnforced: Bool, verdict: HostForecast.Verdict
+    ) throws {
+        let file = BuiltInHost(api, pins: [pin(1), pin(2)], isEnforced: isEnforced)
+        let forecast = try self.forecast(
+            sound + [
+                .setClient(.androidNSC, ClientSettings()), .noteBuiltIn(.androidNSC, [file], .imported),
+                .setMode(api, .baseline, mode),
+            ])
+        #expect(forecast.verdict == verdict, "\(forecast)")
     }
 
     @Test func `a snapshot keeps what is built in`() throws {

@@ -146,29 +146,48 @@ extension LedgerState {
 }
 
 extension App {
-    /// The forecast of a host for installs with built-in pins, where theirs is worse: no document brings them the pin of the next key.
+    /// The forecast of a host for installs with built-in pins, where theirs is worse: no document brings them a pin, nor takes one away.
     fileprivate func builtInForecast(of forecast: HostForecast, in context: DecisionContext) -> HostForecast? {
-        guard let next = forecast.next, forecast.verdict != .fails else { return nil }
+        guard forecast.verdict != .fails else { return nil }
+        let (host, next) = (forecast.host, forecast.next)
         let checks = self.clientChecks(in: context).sorted { $0.key < $1.key }.map(\.value).filter {
             !$0.profile.isServed
         }
         for check in checks {
-            let lost = check.builtIn(at: forecast.host).last { file in
-                file.isEnforced && next.spare.map { !check.accepts($0, by: file, at: forecast.host) } ?? true
+            if let rotation = check.view.rotations[host], case .lockedOut = check.reach(of: rotation, at: host) {
+                return HostForecast(
+                    host, .fails,
+                    because:
+                        "installs of \(check.kind.rawValue) do not have the next key of the rotation \(rotation.id) built in: they refuse a server with it until they are updated"
+                )
             }
-            guard lost != nil else { continue }
+            guard let next else { continue }
+            let lost = check.builtIn(at: host).contains { file in
+                file.isEnforced && next.spare.map { !check.accepts($0, by: file, at: host) } ?? true
+            }
+            guard lost else { continue }
             return HostForecast(
-                forecast.host, .fails,
+                host, .fails,
                 because:
                     "installs of \(check.kind.rawValue) do not have the next key built in: the renewal locks them out until they are updated"
             )
         }
-        let unknown = checks.first { $0.builtIn(at: forecast.host).isEmpty }
-        return unknown.map { check in
-            HostForecast(
-                forecast.host, .unknown,
+        if next != nil, let check = checks.first(where: { $0.builtIn(at: host).isEmpty }) {
+            return HostForecast(
+                host, .unknown,
                 because:
                     "which keys installs of \(check.kind.rawValue) have built in is unknown: no file of theirs was imported or exported"
+            )
+        }
+        guard forecast.verdict == .unaffected else { return nil }
+        let own = checks.first { check in
+            check.builtIn(at: host).contains { $0.isEnforced && !check.trustsAuthority(in: $0, at: host) }
+        }
+        return own.map { check in
+            HostForecast(
+                host, .unknown,
+                because:
+                    "installs of \(check.kind.rawValue) enforce the pins that they have built in, whatever documents say: a renewal with another key locks them out until they are updated"
             )
         }
     }

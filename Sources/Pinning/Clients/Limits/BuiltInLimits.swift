@@ -69,10 +69,14 @@ extension ClientCheck {
     /// Whether installs with a file accept a server's key, as far as it shows: a server with any key may present the chain of an authority
     /// that the file has.
     func accepts(_ pin: Pin, by file: BuiltInPins, at pattern: HostPattern) -> Bool {
-        guard !file.pins.contains(pin) else { return true }
+        file.pins.contains(pin) || self.trustsAuthority(in: file, at: pattern)
+    }
+
+    /// Whether installs with a file accept any key that an authority of theirs vouches for.
+    func trustsAuthority(in file: BuiltInPins, at pattern: HostPattern) -> Bool {
         switch self.profile.comparison {
-        case .anyKey, .ownKeyOrAuthorities: return file.pins.contains { self.view.isAuthority($0, at: pattern) }
-        case .firstPin, .ownKey, .certificate, .builtin: return false
+        case .anyKey, .ownKeyOrAuthorities: file.pins.contains { self.view.isAuthority($0, at: pattern) }
+        case .firstPin, .ownKey, .certificate, .builtin: false
         }
     }
 
