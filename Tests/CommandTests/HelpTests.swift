@@ -40,6 +40,15 @@ import Testing
         #expect(CommandTree.all.contains { $0.description == "calendar feed create" })
     }
 
+    /// The parser makes a name that is missing of the type's, which asks the runtime about each type at every start.
+    @Test func `every command declares its name`() {
+        func nameless(_ command: any ParsableCommand.Type) -> [String] {
+            let below = command.configuration.subcommands.flatMap(nameless)
+            return command.configuration.commandName == nil ? ["\(command)"] + below : below
+        }
+        #expect(nameless(Pinledger.self) == [])
+    }
+
     /// `Tests/Lint/test_contract.py` compares the verbs with the contract's operations.
     @Test func `every command that stands for an operation is in the tree`() throws {
         let file = SourceTexts.root.appending(path: "Tests/Support/commands.json")

@@ -19,7 +19,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List principals and their grants.", discussion: "pinledger access list")
+            commandName: "list", abstract: "List principals and their grants.", discussion: "pinledger access list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -48,7 +48,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a principal: its grants, and its tokens.",
+            commandName: "show", abstract: "Show a principal: its grants, and its tokens.",
             discussion: "pinledger access show prn_4kQ9sXb2Lw8ZtR7c")
         @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @OptionGroup var remote: RemoteOptions
@@ -82,7 +82,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a person or a service account.",
+            commandName: "add", abstract: "Add a person or a service account.",
             discussion: "pinledger access add 'Ada Lovelace'")
         @Argument(help: "Name for people.") var name: String
         @Flag(help: "It is a program, such as a pipeline, and not a person.") var service = false
@@ -99,7 +99,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct Rename: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change the name of a principal. Its id stays.",
+            commandName: "rename", abstract: "Change the name of a principal. Its id stays.",
             discussion: "pinledger access rename prn_4kQ9sXb2Lw8ZtR7c 'Ada King'")
         @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @Argument(help: "New name.") var name: String
@@ -114,7 +114,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct Suspend: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Stop accepting the tokens of a principal.",
+            commandName: "suspend", abstract: "Stop accepting the tokens of a principal.",
             discussion: "pinledger access suspend prn_4kQ9sXb2Lw8ZtR7c --reason 'laptop stolen'")
         @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @OptionGroup var change: ChangeOptions
@@ -127,7 +127,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct Reinstate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resume accepting the tokens of a suspended principal.",
+            commandName: "reinstate", abstract: "Resume accepting the tokens of a suspended principal.",
             discussion: "pinledger access reinstate prn_4kQ9sXb2Lw8ZtR7c")
         @Argument(help: "The principal's id (prn_…).", completion: .principals) var id: String
         @OptionGroup var change: ChangeOptions
@@ -167,7 +167,7 @@ struct AccessCommands: AsyncParsableCommand {
 
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke a grant.",
+            commandName: "revoke", abstract: "Revoke a grant.",
             discussion: "pinledger access revoke grt_8Zs2LqW5Vb7Kx3Nd")
         @Argument(help: "The grant's id (grt_…).") var id: String
         @OptionGroup var change: ChangeOptions
@@ -189,7 +189,8 @@ struct AccessRoleCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List roles and their permissions.", discussion: "pinledger access role list")
+            commandName: "list", abstract: "List roles and their permissions.", discussion: "pinledger access role list"
+        )
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -209,6 +210,7 @@ struct AccessRoleCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "set",
             abstract: "Set the permissions of a role of your own, and create it where there is none.",
             discussion: "pinledger access role set release-manager apps.read apps.change history.read")
         @Argument(help: "The role's name.", completion: .roles) var name: String
@@ -225,7 +227,7 @@ struct AccessRoleCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a role that no principal and no valid token has.",
+            commandName: "remove", abstract: "Remove a role that no principal and no valid token has.",
             discussion: "pinledger access role remove release-manager")
         @Argument(help: "The role's name.", completion: .roles) var name: String
         @OptionGroup var change: ChangeOptions

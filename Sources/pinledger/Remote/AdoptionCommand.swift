@@ -4,7 +4,7 @@ import PinWire
 extension AppCommands {
     struct Adoption: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show which versions of an app's document its clients hold.",
+            commandName: "adoption", abstract: "Show which versions of an app's document its clients hold.",
             discussion: """
                 pinledger app adoption com.example.app
                 pinledger app adoption com.example.app --version 12 --hours 72

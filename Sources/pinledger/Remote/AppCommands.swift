@@ -12,7 +12,7 @@ struct AppCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the apps.",
+            commandName: "list", abstract: "List the apps.",
             discussion: """
                 pinledger app list
                 pinledger app list --archived
@@ -54,7 +54,8 @@ struct AppCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show an app with its hosts and pins.", discussion: "pinledger app show com.example.app")
+            commandName: "show", abstract: "Show an app with its hosts and pins.",
+            discussion: "pinledger app show com.example.app")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
 
@@ -92,7 +93,8 @@ struct AppCommands: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create an app.", discussion: "pinledger app create com.example.app --name \"Example\"")
+            commandName: "create", abstract: "Create an app.",
+            discussion: "pinledger app create com.example.app --name \"Example\"")
         @Argument(help: "Bundle id or service name, such as com.example.app.") var app: String
         @Option(help: "Name to display.") var name: String?
         @OptionGroup var change: ChangeOptions
@@ -109,7 +111,7 @@ struct AppCommands: AsyncParsableCommand {
 
     struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change an app's settings.",
+            commandName: "update", abstract: "Change an app's settings.",
             discussion: """
                 pinledger app update com.example.app --min-version 3.1.0 --max-version none
                 pinledger app update com.example.app --json 'monitoring={"enabled":true,"reaction":"act"}'

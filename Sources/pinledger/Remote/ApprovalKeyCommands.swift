@@ -15,6 +15,7 @@ struct ApprovalKeyCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "add",
             abstract: "Add an approval key of a person, whose approvals then count only with its signature.",
             discussion: """
                 pinledger access approval-key add prn_4kQ9sXb2Lw8ZtR7c --key-file ada.pub
@@ -48,6 +49,7 @@ struct ApprovalKeyCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "remove",
             abstract: "Remove an approval key. What it signed counts for no open change any more.",
             discussion:
                 "pinledger access approval-key remove prn_4kQ9sXb2Lw8ZtR7c 2ybXELQeodz937aPp7e0QYFAsc8mm4_twQhDKLlP5NI")

@@ -10,7 +10,7 @@ struct ApprovalRuleCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List approval rules.", discussion: "pinledger access rule list")
+            commandName: "list", abstract: "List approval rules.", discussion: "pinledger access rule list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -34,7 +34,7 @@ struct ApprovalRuleCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set a rule: which permissions, on which apps, need how many approvals.",
+            commandName: "set", abstract: "Set a rule: which permissions, on which apps, need how many approvals.",
             discussion: """
                 pinledger access rule set two-people protection.weaken kill_switches.release guard_rails.override \
                 access.manage approvals.manage --app '*' --approvals 1
@@ -72,7 +72,7 @@ struct ApprovalRuleCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a rule.", discussion: "pinledger access rule remove two-people")
+            commandName: "remove", abstract: "Remove a rule.", discussion: "pinledger access rule remove two-people")
         @Argument(help: "The rule's name.") var name: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions
@@ -90,7 +90,8 @@ struct FreezeCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List freezes that are not over.", discussion: "pinledger access freeze list")
+            commandName: "list", abstract: "List freezes that are not over.", discussion: "pinledger access freeze list"
+        )
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -111,7 +112,7 @@ struct FreezeCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a freeze: apps stay as they are for a time.",
+            commandName: "add", abstract: "Add a freeze: apps stay as they are for a time.",
             discussion:
                 "pinledger access freeze add --app '*' --from 2026-12-20 --until 2027-01-04 --reason 'end of the year'")
         @Option(
@@ -142,7 +143,8 @@ struct FreezeCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End a freeze now.", discussion: "pinledger access freeze remove frz_8Zs2LqW5Vb7Kx3Nd")
+            commandName: "remove", abstract: "End a freeze now.",
+            discussion: "pinledger access freeze remove frz_8Zs2LqW5Vb7Kx3Nd")
         @Argument(help: "The freeze's id (frz_…).") var id: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions

@@ -3,7 +3,7 @@ import ArgumentParser
 extension AppCommands {
     struct Archive: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Archive an app that is no longer used.",
+            commandName: "archive", abstract: "Archive an app that is no longer used.",
             discussion: """
                 pinledger app adoption com.example.app
                 pinledger app archive com.example.app --dry-run
@@ -25,7 +25,7 @@ extension AppCommands {
 
     struct Unarchive: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Unarchive an app: it has no hosts, and takes changes again.",
+            commandName: "unarchive", abstract: "Unarchive an app: it has no hosts, and takes changes again.",
             discussion: """
                 pinledger app list --archived
                 pinledger app unarchive com.example.app

@@ -18,7 +18,7 @@ struct CalendarCommands: AsyncParsableCommand {
 
     struct Feed: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Manage secret addresses that show an app's calendar and nothing else.",
+            commandName: "feed", abstract: "Manage secret addresses that show an app's calendar and nothing else.",
             subcommands: [List.self, Create.self, Revoke.self]
         )
 
@@ -26,7 +26,7 @@ struct CalendarCommands: AsyncParsableCommand {
 
         struct List: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "List an app's feeds, without their addresses.",
+                commandName: "list", abstract: "List an app's feeds, without their addresses.",
                 discussion: "pinledger calendar feed list com.example.app")
             @Argument(help: "The app's id.", completion: .apps) var app: String
             @OptionGroup var remote: RemoteOptions
@@ -48,7 +48,7 @@ struct CalendarCommands: AsyncParsableCommand {
 
         struct Create: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Create an address and show it. It is shown only once.",
+                commandName: "create", abstract: "Create an address and show it. It is shown only once.",
                 discussion: """
                     pinledger calendar feed create com.example.app --name "on call" --for 90d
 
@@ -95,7 +95,7 @@ struct CalendarCommands: AsyncParsableCommand {
 
         struct Revoke: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Revoke an address at once.",
+                commandName: "revoke", abstract: "Revoke an address at once.",
                 discussion: "pinledger calendar feed revoke com.example.app cal_01J8Z3KQ5T")
             @Argument(help: "The app's id.", completion: .apps) var app: String
             @Argument(help: "The feed's id (cal_…).") var id: String

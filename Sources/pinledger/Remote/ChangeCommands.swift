@@ -46,7 +46,8 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List proposed changes, the newest first.", discussion: "pinledger change list --status open")
+            commandName: "list", abstract: "List proposed changes, the newest first.",
+            discussion: "pinledger change list --status open")
         @Option(help: ArgumentHelp("Those in this state.", valueName: "state")) var status: State?
         @Option(help: ArgumentHelp("Those about this app.", valueName: "app")) var app: String?
         @Option(help: ArgumentHelp("At most so many, 1 to 1000.", valueName: "count")) var limit: Int = 100
@@ -87,7 +88,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a proposed change: what it would do, and what it waits for.",
+            commandName: "show", abstract: "Show a proposed change: what it would do, and what it waits for.",
             discussion: "pinledger change show chg_4kQ9sXb2Lw8ZtR7c")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var watching: WatchOption
@@ -135,6 +136,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "update",
             abstract: "Set another reason, time or end of an open change. Its approvals are void then.",
             discussion: "pinledger change update chg_4kQ9sXb2Lw8ZtR7c --not-before 2026-12-01T06:00:00Z")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
@@ -167,7 +169,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Propose: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Open a draft, or a suspended change, for approvals.",
+            commandName: "propose", abstract: "Open a draft, or a suspended change, for approvals.",
             discussion: "pinledger change propose chg_4kQ9sXb2Lw8ZtR7c")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
@@ -180,7 +182,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Reject: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Reject a change. It cannot be opened again.",
+            commandName: "reject", abstract: "Reject a change. It cannot be opened again.",
             discussion: "pinledger change reject chg_4kQ9sXb2Lw8ZtR7c --reason 'not before the release'")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
@@ -193,7 +195,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Withdraw: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Withdraw a change of your own.",
+            commandName: "withdraw", abstract: "Withdraw a change of your own.",
             discussion: "pinledger change withdraw chg_4kQ9sXb2Lw8ZtR7c")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions
@@ -206,7 +208,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Apply: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Apply a change: all of its commands at once, or none.",
+            commandName: "apply", abstract: "Apply a change: all of its commands at once, or none.",
             discussion: "pinledger change apply chg_4kQ9sXb2Lw8ZtR7c")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @Flag(help: "Go without the approvals that it needs. Needs --reason; another person reviews it afterwards.")
@@ -222,7 +224,7 @@ struct ChangeCommands: AsyncParsableCommand {
 
     struct Review: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Close the review of a change that bypassed approvals.",
+            commandName: "review", abstract: "Close the review of a change that bypassed approvals.",
             discussion: "pinledger change review chg_4kQ9sXb2Lw8ZtR7c --reason 'right: the key was stolen (INC-7)'")
         @Argument(help: "The change's id (chg_…).", completion: .changes) var id: String
         @OptionGroup var act: ActOptions

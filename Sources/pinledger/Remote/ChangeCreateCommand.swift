@@ -5,7 +5,7 @@ extension ChangeCommands {
     /// One change made of several operations of the API.
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Propose one change made of several operations, from a file.",
+            commandName: "create", abstract: "Propose one change made of several operations, from a file.",
             discussion: """
                 pinledger change create --from plan.yaml
 

@@ -33,7 +33,7 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List an app's kinds of clients.",
+            commandName: "list", abstract: "List an app's kinds of clients.",
             discussion: "pinledger client list com.example.shop")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
@@ -55,7 +55,7 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show one kind of client, with the public key to build into the app.",
+            commandName: "show", abstract: "Show one kind of client, with the public key to build into the app.",
             discussion: "pinledger client show com.example.shop dynapins")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The kind of client.") var kind: ClientKind
@@ -79,6 +79,7 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "set",
             abstract: "Declare a kind of client or change its settings, and set its key if one is given.",
             discussion: """
                 pinledger client set com.example.shop dynapins --generate-key
@@ -167,6 +168,7 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct SetKey: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
+            commandName: "set-key",
             abstract: "Set the key that signs responses to a kind of client: your own, or one that the server creates.",
             discussion: """
                 pinledger client set-key com.example.shop wultra --import private.pem
@@ -198,6 +200,7 @@ struct ClientCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "remove",
             abstract: "Stop serving a client kind and erase its key. Existing installs accept no other key.",
             discussion: "pinledger client remove com.example.shop okhttp --reason \"app rewritten\"")
         @Argument(help: "The app's id.", completion: .apps) var app: String

@@ -4,7 +4,7 @@ import PinWire
 extension AppCommands {
     struct Compare: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what differs in an app and its document between two moments.",
+            commandName: "compare", abstract: "Show what differs in an app and its document between two moments.",
             discussion: """
                 pinledger app compare com.example.app --from 7d
                 pinledger app compare com.example.app --from 42 --to 60

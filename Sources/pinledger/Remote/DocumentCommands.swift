@@ -38,7 +38,7 @@ struct DocumentCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what a document says, without verifying it.",
+            commandName: "show", abstract: "Show what a document says, without verifying it.",
             discussion: """
                 pinledger document show com.example.app
                 pinledger document show --file document.jws
@@ -78,7 +78,7 @@ struct DocumentCommands: AsyncParsableCommand {
 
     struct Prove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Prove that an app's present document is in the log: print a proof file.",
+            commandName: "prove", abstract: "Prove that an app's present document is in the log: print a proof file.",
             discussion: """
                 pinledger document prove com.example.app
                 pinledger audit verify-proof document.tlog-proof --document document.jws --key VKEY
@@ -100,6 +100,7 @@ struct DocumentCommands: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "verify",
             abstract: "Verify a document: signature, form, content digest, app, freshness and version.",
             discussion: """
                 pinledger document verify com.example.app --jwks trusted.json

@@ -4,7 +4,7 @@ import PinWire
 extension DocumentCommands {
     struct Versions: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the versions of an app's document between two times.",
+            commandName: "versions", abstract: "List the versions of an app's document between two times.",
             discussion: """
                 pinledger document versions com.example.app --since 2026-11-01 --until 2026-11-22T18:30:00Z
                 pinledger document versions com.example.app --since 7d

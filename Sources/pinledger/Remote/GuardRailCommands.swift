@@ -10,7 +10,7 @@ struct GuardRailCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the guard rails, and which of them only warn.",
+            commandName: "list", abstract: "List the guard rails, and which of them only warn.",
             discussion: "pinledger guard-rail list")
         @OptionGroup var remote: RemoteOptions
 
@@ -39,7 +39,7 @@ struct GuardRailCommands: AsyncParsableCommand {
 
     struct Lower: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lower a guard rail: it only warns.",
+            commandName: "lower", abstract: "Lower a guard rail: it only warns.",
             discussion: """
                 pinledger guard-rail lower G13 --app com.example.app --reason "no second key yet"
 
@@ -55,7 +55,7 @@ struct GuardRailCommands: AsyncParsableCommand {
 
     struct Raise: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Raise a lowered guard rail: it is enforced again.",
+            commandName: "raise", abstract: "Raise a lowered guard rail: it is enforced again.",
             discussion: "pinledger guard-rail raise G13 --app com.example.app")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions

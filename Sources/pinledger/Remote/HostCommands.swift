@@ -14,7 +14,7 @@ struct HostCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List an app's hosts.", discussion: "pinledger host list com.example.app")
+            commandName: "list", abstract: "List an app's hosts.", discussion: "pinledger host list com.example.app")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @OptionGroup var remote: RemoteOptions
 
@@ -42,7 +42,7 @@ struct HostCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a host with its pins, its services, and what probes see of them.",
+            commandName: "show", abstract: "Show a host with its pins, its services, and what probes see of them.",
             discussion: "pinledger host show com.example.app api.example.com")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
@@ -61,7 +61,7 @@ struct HostCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a host, with its own pins or with those built into the app.",
+            commandName: "add", abstract: "Add a host, with its own pins or with those built into the app.",
             discussion: """
                 pinledger host add com.example.app api.example.com --primary server.pem --backup next.csr
                 pinledger host add com.example.app '*.example.com' --builtin
@@ -90,7 +90,7 @@ struct HostCommands: AsyncParsableCommand {
 
     struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change a host's mode, its subdomains or its services.",
+            commandName: "update", abstract: "Change a host's mode, its subdomains or its services.",
             discussion: """
                 pinledger host update com.example.app api.example.com --mode report_only --reason "moving to a new key"
                 pinledger host update com.example.app mail.example.com --endpoint mail.example.com:587+smtp
@@ -128,7 +128,7 @@ struct HostCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a host. Clients stop pinning it.",
+            commandName: "remove", abstract: "Remove a host. Clients stop pinning it.",
             discussion: "pinledger host remove com.example.app api.example.com --reason \"service retired\"")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String

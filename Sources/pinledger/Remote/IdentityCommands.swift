@@ -12,7 +12,7 @@ struct IdentityProviderCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List identity providers, and what this server knows of their keys.",
+            commandName: "list", abstract: "List identity providers, and what this server knows of their keys.",
             discussion: "pinledger access provider list")
         @OptionGroup var remote: RemoteOptions
 
@@ -40,7 +40,7 @@ struct IdentityProviderCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add an identity provider, or change one.",
+            commandName: "set", abstract: "Add an identity provider, or change one.",
             discussion: """
                 pinledger access provider set company --issuer https://login.example.com --audience pinledger \
                 --client-id pinledger
@@ -84,7 +84,7 @@ struct IdentityProviderCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove an identity provider that no rule uses.",
+            commandName: "remove", abstract: "Remove an identity provider that no rule uses.",
             discussion: "pinledger access provider remove company")
         @Argument(help: "The provider's name.") var name: String
         @OptionGroup var change: ChangeOptions
@@ -105,7 +105,7 @@ struct SignInRuleCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List sign-in rules.", discussion: "pinledger access sign-in list")
+            commandName: "list", abstract: "List sign-in rules.", discussion: "pinledger access sign-in list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -127,6 +127,7 @@ struct SignInRuleCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "set",
             abstract: "Set a rule: identities with these claims hold a role on these apps, for a session.",
             discussion: """
                 pinledger access sign-in set release --provider github --service \
@@ -183,7 +184,7 @@ struct SignInRuleCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a rule, and end what sessions hold by it.",
+            commandName: "remove", abstract: "Remove a rule, and end what sessions hold by it.",
             discussion: "pinledger access sign-in remove release")
         @Argument(help: "The rule's name.") var name: String
         @OptionGroup var change: ChangeOptions
@@ -211,7 +212,7 @@ struct IdentityCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List identities.", discussion: "pinledger access identity list")
+            commandName: "list", abstract: "List identities.", discussion: "pinledger access identity list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -228,7 +229,7 @@ struct IdentityCommands: AsyncParsableCommand {
 
     struct Link: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Link an identity to a principal: its sign-ins are the principal's.",
+            commandName: "link", abstract: "Link an identity to a principal: its sign-ins are the principal's.",
             discussion: """
                 pinledger access identity link prn_4kQ9sXb2Lw8ZtR7c --issuer https://login.example.com --subject 248289761001
 
@@ -252,6 +253,7 @@ struct IdentityCommands: AsyncParsableCommand {
 
     struct Unlink: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "unlink",
             abstract:
                 "Unlink an identity from its principal. Its sessions end, and it signs in again when it is linked.",
             discussion: "pinledger access identity unlink idn_5f2c9a1b7d3e4f60")

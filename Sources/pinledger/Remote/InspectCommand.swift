@@ -8,6 +8,7 @@ extension PinCommands {
     /// Shows the pins and the other hashes of a file's contents. Needs no server.
     struct Inspect: ParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "inspect",
             abstract: "Show the pins and facts of a certificate, key, signing request or bundle. Needs no server.",
             discussion: """
                 pinledger pin inspect server.pem

@@ -17,7 +17,7 @@ struct KeyCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List all keys, including retired ones.",
+            commandName: "list", abstract: "List all keys, including retired ones.",
             discussion: "pinledger key list")
         @OptionGroup var remote: RemoteOptions
 
@@ -38,7 +38,7 @@ struct KeyCommands: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create a key and announce it in the JWKS. The first key signs at once.",
+            commandName: "create", abstract: "Create a key and announce it in the JWKS. The first key signs at once.",
             discussion: "pinledger key create --reason \"yearly rotation\"")
         @OptionGroup var direct: DirectChangeOptions
         var change: ChangeOptions { self.direct.options }
@@ -51,7 +51,7 @@ struct KeyCommands: AsyncParsableCommand {
 
     struct Activate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Activate an announced key: it signs from now on.",
+            commandName: "activate", abstract: "Activate an announced key: it signs from now on.",
             discussion: "pinledger key activate 8Jx1V0mYwq3tQ5sE")
         @Argument(help: "The key's id (kid).") var kid: KeyIDArgument
         @OptionGroup var change: ChangeOptions
@@ -65,7 +65,7 @@ struct KeyCommands: AsyncParsableCommand {
 
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Retire a key: remove it from the JWKS and erase its private half.",
+            commandName: "retire", abstract: "Retire a key: remove it from the JWKS and erase its private half.",
             discussion: "pinledger key retire 8Jx1V0mYwq3tQ5sE")
         @Argument(help: "The key's id (kid).") var kid: KeyIDArgument
         @OptionGroup var change: ChangeOptions

@@ -57,7 +57,7 @@ struct KillCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List engaged kill switches.",
+            commandName: "list", abstract: "List engaged kill switches.",
             discussion: "pinledger kill list")
         @OptionGroup var remote: RemoteOptions
 
@@ -94,7 +94,7 @@ struct KillCommands: AsyncParsableCommand {
 
     struct Engage: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Engage a kill switch: turn pinning off.",
+            commandName: "engage", abstract: "Engage a kill switch: turn pinning off.",
             discussion: """
                 pinledger kill engage com.example.app --reason "CA incident 4711" --for 4h
                 pinledger kill engage com.example.app --versions 3.1.0-3.1.2 --reason "built with the wrong pins"
@@ -135,7 +135,7 @@ struct KillCommands: AsyncParsableCommand {
 
     struct Release: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Release a kill switch: turn pinning on again.",
+            commandName: "release", abstract: "Release a kill switch: turn pinning on again.",
             discussion: "pinledger kill release com.example.app --reason \"incident over\"")
         @OptionGroup var scope: Scope
         @OptionGroup var change: ChangeOptions
@@ -166,6 +166,7 @@ struct KillCommands: AsyncParsableCommand {
 
     struct History: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "history",
             abstract: "Show who engaged and released kill switches, when and why. Newest first.",
             discussion: """
                 pinledger kill history com.example.app --since 7d

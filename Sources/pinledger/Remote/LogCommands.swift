@@ -17,7 +17,8 @@ struct LogCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the log's name and the keys of its checkpoints.", discussion: "pinledger log show")
+            commandName: "show", abstract: "Show the log's name and the keys of its checkpoints.",
+            discussion: "pinledger log show")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -45,7 +46,7 @@ struct LogCommands: AsyncParsableCommand {
 
     struct Open: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Open the log: name it, and make the key of its checkpoints.",
+            commandName: "open", abstract: "Open the log: name it, and make the key of its checkpoints.",
             discussion: """
                 pinledger log open pins.example.com/log --reason "audit"
 
@@ -64,7 +65,7 @@ struct LogCommands: AsyncParsableCommand {
 
     struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change who may read the log, and whether documents are recorded in it.",
+            commandName: "update", abstract: "Change who may read the log, and whether documents are recorded in it.",
             discussion: """
                 pinledger log update --document-proofs
                 pinledger log update --public --reason "published with our transparency report"
@@ -105,7 +106,7 @@ struct LogCommands: AsyncParsableCommand {
 
         struct Add: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Add a key: checkpoints have its signature too from now on.",
+                commandName: "add", abstract: "Add a key: checkpoints have its signature too from now on.",
                 discussion: "pinledger log key add --reason \"yearly rotation\"")
             @OptionGroup var direct: DirectChangeOptions
             var change: ChangeOptions { self.direct.options }
@@ -116,6 +117,7 @@ struct LogCommands: AsyncParsableCommand {
 
         struct Retire: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
+                commandName: "retire",
                 abstract: "Retire a key: it signs no more checkpoints, and its private half is erased.",
                 discussion: "pinledger log key retire 8Jx1V0mYwq3tQ5sE")
             @Argument(help: "The key's id (kid).") var kid: KeyIDArgument

@@ -12,7 +12,8 @@ struct LogWitnessCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the witnesses with the last answer of each.", discussion: "pinledger log witness list")
+            commandName: "list", abstract: "List the witnesses with the last answer of each.",
+            discussion: "pinledger log witness list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -33,7 +34,7 @@ struct LogWitnessCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a witness: it is asked to cosign from now on.",
+            commandName: "add", abstract: "Add a witness: it is asked to cosign from now on.",
             discussion: """
                 pinledger log witness add witness.example.net/w1+621ef7a3+BHQ36cEh+K1pR4heKOHN+FOq6QTGzcCgS2MmMzV1junQ \
                 --url https://witness.example.net/pins --reason "audit"
@@ -62,7 +63,8 @@ struct LogWitnessCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a witness: it is no longer asked.", discussion: "pinledger log witness remove 621ef7a3")
+            commandName: "remove", abstract: "Remove a witness: it is no longer asked.",
+            discussion: "pinledger log witness remove 621ef7a3")
         @Argument(help: "The witness's key: the 8 hexadecimal digits in its vkey.") var key: String
         @OptionGroup var change: ChangeOptions
         @OptionGroup var remote: RemoteOptions

@@ -8,7 +8,7 @@ struct NodeCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the nodes with the version and the state of each.",
+            commandName: "list", abstract: "List the nodes with the version and the state of each.",
             discussion: """
                 pinledger node list
 

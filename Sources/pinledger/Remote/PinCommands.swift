@@ -40,7 +40,8 @@ struct PinCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List a host's pins.", discussion: "pinledger pin list com.example.app api.example.com")
+            commandName: "list", abstract: "List a host's pins.",
+            discussion: "pinledger pin list com.example.app api.example.com")
         @OptionGroup var place: Place
         @OptionGroup var remote: RemoteOptions
 
@@ -69,7 +70,7 @@ struct PinCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a pin.",
+            commandName: "add", abstract: "Add a pin.",
             discussion: """
                 pinledger pin add com.example.app api.example.com next.csr --role backup --note "in the safe"
                 """
@@ -95,7 +96,7 @@ struct PinCommands: AsyncParsableCommand {
 
     struct Describe: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Store keys and certificates for existing pins.",
+            commandName: "describe", abstract: "Store keys and certificates for existing pins.",
             discussion: """
                 pinledger pin describe com.example.shop renewed.pem
 
@@ -119,7 +120,7 @@ struct PinCommands: AsyncParsableCommand {
 
     struct Activate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Publish a staged pin.",
+            commandName: "activate", abstract: "Publish a staged pin.",
             discussion: "pinledger pin activate com.example.app api.example.com next.csr")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
@@ -130,7 +131,7 @@ struct PinCommands: AsyncParsableCommand {
 
     struct SetRole: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change a pin's role.",
+            commandName: "set-role", abstract: "Change a pin's role.",
             discussion: "pinledger pin set-role com.example.app api.example.com next.csr --role primary")
         @OptionGroup var target: Target
         @Option(help: "What the key is kept for.") var role: PinRole
@@ -144,7 +145,7 @@ struct PinCommands: AsyncParsableCommand {
 
     struct Retire: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Retire a pin: clients stop accepting it.",
+            commandName: "retire", abstract: "Retire a pin: clients stop accepting it.",
             discussion: "pinledger pin retire com.example.app api.example.com old.pem --reason \"the key is replaced\"")
         @OptionGroup var target: Target
         @OptionGroup var change: ChangeOptions
@@ -155,7 +156,7 @@ struct PinCommands: AsyncParsableCommand {
 
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke a compromised key's pin. It cannot be used again.",
+            commandName: "revoke", abstract: "Revoke a compromised key's pin. It cannot be used again.",
             discussion: """
                 pinledger pin revoke com.example.app api.example.com old.pem --reason "key leaked"
                 """

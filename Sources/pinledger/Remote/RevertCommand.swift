@@ -4,7 +4,7 @@ import PinWire
 extension AppCommands {
     struct Revert: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revert a recorded change of an app.",
+            commandName: "revert", abstract: "Revert a recorded change of an app.",
             discussion: """
                 pinledger history com.example.app
                 pinledger app revert com.example.app 42 --dry-run

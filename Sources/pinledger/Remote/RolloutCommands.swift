@@ -24,7 +24,7 @@ struct RolloutCommands: AsyncParsableCommand {
 
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Start a candidate on a host.",
+            commandName: "start", abstract: "Start a candidate on a host.",
             discussion: """
                 pinledger rollout start com.example.app api.example.com --percent 5 --backup next.csr
 
@@ -94,7 +94,7 @@ struct RolloutCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set the rollout of a host's candidate, or of the whole app.",
+            commandName: "set", abstract: "Set the rollout of a host's candidate, or of the whole app.",
             discussion: """
                 pinledger rollout set com.example.app api.example.com --percent 25
                 pinledger rollout set com.example.app --percent 10 --method geography --country DE
@@ -135,7 +135,7 @@ struct RolloutCommands: AsyncParsableCommand {
 
     struct Promote: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Promote the candidate: it becomes the baseline.",
+            commandName: "promote", abstract: "Promote the candidate: it becomes the baseline.",
             discussion: "pinledger rollout promote com.example.app api.example.com")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String
@@ -150,7 +150,7 @@ struct RolloutCommands: AsyncParsableCommand {
 
     struct Drop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Drop the candidate. All devices get the baseline.",
+            commandName: "drop", abstract: "Drop the candidate. All devices get the baseline.",
             discussion: "pinledger rollout drop com.example.app api.example.com")
         @Argument(help: "The app's id.", completion: .apps) var app: String
         @Argument(help: "The host's name or wildcard pattern.", completion: .hosts) var host: String

@@ -21,7 +21,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
 
     struct Set: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set a rollout's plan. It replaces the current plan.",
+            commandName: "set", abstract: "Set a rollout's plan. It replaces the current plan.",
             discussion: """
                 pinledger rollout plan set com.example.app api.example.com \\
                   --step 1:1h,installs=500 --step 25:1d,approval --step 100:1d --bake 2d --promote
@@ -79,7 +79,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show how far a plan is and what it waits for.",
+            commandName: "show", abstract: "Show how far a plan is and what it waits for.",
             discussion: "pinledger rollout plan show com.example.app api.example.com")
         @OptionGroup var target: RolloutTarget
         @OptionGroup var remote: RemoteOptions
@@ -95,7 +95,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
 
     struct Clear: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Clear the plan. The share stays as it is.",
+            commandName: "clear", abstract: "Clear the plan. The share stays as it is.",
             discussion: "pinledger rollout plan clear com.example.app api.example.com")
         @OptionGroup var target: RolloutTarget
         @OptionGroup var change: ChangeOptions
@@ -108,7 +108,7 @@ struct RolloutPlanCommands: AsyncParsableCommand {
 extension RolloutCommands {
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Pause a plan. Devices keep what they have.",
+            commandName: "pause", abstract: "Pause a plan. Devices keep what they have.",
             discussion: "pinledger rollout pause com.example.app api.example.com --reason \"crash reports\"")
         @OptionGroup var target: RolloutTarget
         @OptionGroup var change: ChangeOptions
@@ -119,7 +119,7 @@ extension RolloutCommands {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resume a plan that is paused, or that reports hold at its step.",
+            commandName: "resume", abstract: "Resume a plan that is paused, or that reports hold at its step.",
             discussion: """
                 pinledger rollout resume com.example.app api.example.com
 
@@ -135,7 +135,7 @@ extension RolloutCommands {
 
     struct Advance: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Approve the current step.",
+            commandName: "advance", abstract: "Approve the current step.",
             discussion: """
                 pinledger rollout advance com.example.app api.example.com --step 2
 
@@ -155,6 +155,7 @@ extension RolloutCommands {
 
     struct Jump: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "jump",
             abstract: "Jump to any earlier or later step of the plan. Ignores what the step waits for.",
             discussion: "pinledger rollout jump com.example.app api.example.com --step 3")
         @OptionGroup var target: RolloutTarget
@@ -170,6 +171,7 @@ extension RolloutCommands {
 
     struct RollBack: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "roll-back",
             abstract: "Roll back: no device gets the candidate any more. The candidate stays for inspection.",
             discussion: """
                 pinledger rollout roll-back com.example.app api.example.com --reason "failures on 3.1"
@@ -186,6 +188,7 @@ extension RolloutCommands {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "status",
             abstract: "Show the share of devices that get candidates, and the progress of plans.",
             discussion: "pinledger rollout status com.example.app")
         @Argument(help: "The app's id.", completion: .apps) var app: String

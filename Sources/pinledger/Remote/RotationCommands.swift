@@ -29,7 +29,7 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Start: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Start a rotation: publish the next key as a backup.",
+            commandName: "start", abstract: "Start a rotation: publish the next key as a backup.",
             discussion: """
                 pinledger rotation start com.example.app api.example.com --next next.csr
 
@@ -73,6 +73,7 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "status",
             abstract: "Show how far rotations are, what they wait for, and what --force would break.",
             discussion: "pinledger rotation status com.example.app")
         @Argument(help: "The app's id.", completion: .apps) var app: String
@@ -97,7 +98,7 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Advance: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End the current phase of a rotation and begin the next.",
+            commandName: "advance", abstract: "End the current phase of a rotation and begin the next.",
             discussion: """
                 pinledger rotation advance com.example.app spring-2027 --from deliver
 
@@ -118,7 +119,7 @@ struct RotationCommands: AsyncParsableCommand {
 
     struct Abort: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Abort a rotation.",
+            commandName: "abort", abstract: "Abort a rotation.",
             discussion: """
                 pinledger rotation abort com.example.app spring-2027 --reason "wrong key"
 

@@ -15,7 +15,7 @@ struct TelemetryCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show how many installs reported, and how many of them failed.",
+            commandName: "show", abstract: "Show how many installs reported, and how many of them failed.",
             discussion: """
                 pinledger telemetry show com.example.app --host api.example.com --minutes
 
@@ -48,6 +48,7 @@ struct TelemetryCommands: AsyncParsableCommand {
 
     struct Reactions: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "reactions",
             abstract: "Show the verdicts on clients' reports, and when the detectors would have fired.",
             discussion: """
                 pinledger telemetry reactions com.example.app --threshold 2
@@ -108,7 +109,7 @@ struct TelemetryCommands: AsyncParsableCommand {
 
     struct Key: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Manage the keys that sign an app's reports.",
+            commandName: "key", abstract: "Manage the keys that sign an app's reports.",
             discussion: """
                 To rotate: `telemetry key create`, ship a release with the new key, and `telemetry key retire` the old \
                 one when you no longer need reports of the releases that have it. An app can have ten keys in use.
@@ -118,7 +119,7 @@ struct TelemetryCommands: AsyncParsableCommand {
 
         struct List: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "List an app's keys, including retired ones.",
+                commandName: "list", abstract: "List an app's keys, including retired ones.",
                 discussion: "pinledger telemetry key list com.example.app")
             @Argument(help: "The app's id.", completion: .apps) var app: String
             @OptionGroup var remote: RemoteOptions
@@ -140,7 +141,7 @@ struct TelemetryCommands: AsyncParsableCommand {
 
         struct Create: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Create a key and show its secret. It is shown only once.",
+                commandName: "create", abstract: "Create a key and show its secret. It is shown only once.",
                 discussion: "pinledger telemetry key create com.example.app --note \"from 3.2 on\"")
             @Argument(help: "The app's id.", completion: .apps) var app: String
             @Option(help: ArgumentHelp("Note for people.", valueName: "text")) var note: String?
@@ -174,7 +175,7 @@ struct TelemetryCommands: AsyncParsableCommand {
 
         struct Retire: AsyncParsableCommand {
             static let configuration = CommandConfiguration(
-                abstract: "Retire a key: refuse what it signs and erase its secret.",
+                commandName: "retire", abstract: "Retire a key: refuse what it signs and erase its secret.",
                 discussion: "pinledger telemetry key retire com.example.app tlk_01J8Z3KQ5T")
             @Argument(help: "The app's id.", completion: .apps) var app: String
             @Argument(help: "The key's id (tlk_…).") var id: String

@@ -44,7 +44,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List tokens, without their texts.",
+            commandName: "list", abstract: "List tokens, without their texts.",
             discussion: "pinledger token list")
         @OptionGroup var remote: RemoteOptions
 
@@ -65,7 +65,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what a token may do, and from where it was used.",
+            commandName: "show", abstract: "Show what a token may do, and from where it was used.",
             discussion: """
                 pinledger token show tok_01J8Z3KQ5T2mXc9R
 
@@ -110,7 +110,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create a token and show its text. It is shown only once.",
+            commandName: "create", abstract: "Create a token and show its text. It is shown only once.",
             discussion: """
                 pinledger token create ci --role editor --app com.example.shop --for 30d
 
@@ -163,6 +163,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Rotate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "rotate",
             abstract: "Replace a token by a new one, and show its text. Both are accepted for a time.",
             discussion: """
                 pinledger token rotate tok_01J8Z3KQ5T2mXc9R --overlap 2d
@@ -194,7 +195,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Revoke a token at once.",
+            commandName: "revoke", abstract: "Revoke a token at once.",
             discussion: "pinledger token revoke tok_01J8Z3KQ5T")
         @Argument(help: "The token's id (tok_…).", completion: .tokens) var id: String
         @OptionGroup var change: ChangeOptions
@@ -208,6 +209,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Verify: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "verify",
             abstract: "Check the form and checksum of a token on standard input. Needs no server.",
             discussion: """
                 pinledger token verify
@@ -232,6 +234,7 @@ struct TokenCommands: AsyncParsableCommand {
 
     struct Bootstrap: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
+            commandName: "bootstrap",
             abstract: "Create the first token, directly in the database instead of through a server.",
             discussion: """
                 pinledger token bootstrap --database "$DATABASE" --kek-file kek

@@ -67,7 +67,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List webhooks.",
+            commandName: "list", abstract: "List webhooks.",
             discussion: "pinledger webhook list")
         @OptionGroup var watching: WatchOption
         @OptionGroup var remote: RemoteOptions
@@ -95,7 +95,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create a webhook and show its secret. It is shown only once.",
+            commandName: "create", abstract: "Create a webhook and show its secret. It is shown only once.",
             discussion: "pinledger webhook create https://hooks.example.com/pins --types 'kill-switch.*,PinRevoked'"
         )
         @Argument(help: "Address that messages are posted to.") var url: String
@@ -119,7 +119,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a webhook and the state of its deliveries.",
+            commandName: "show", abstract: "Show a webhook and the state of its deliveries.",
             discussion: "pinledger webhook show whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var remote: RemoteOptions
@@ -146,7 +146,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Update: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Change a webhook. Settings that are not named stay.",
+            commandName: "update", abstract: "Change a webhook. Settings that are not named stay.",
             discussion: """
                 pinledger webhook update whk_01J8Z3KQ5T --types 'kill-switch.*,PinRevoked'
 
@@ -175,7 +175,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Pause: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Pause a webhook. Events wait in the ledger.",
+            commandName: "pause", abstract: "Pause a webhook. Events wait in the ledger.",
             discussion: "pinledger webhook pause whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var change: ChangeOptions
@@ -188,7 +188,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resume a paused webhook with the event after the last one sent.",
+            commandName: "resume", abstract: "Resume a paused webhook with the event after the last one sent.",
             discussion: "pinledger webhook resume whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var change: ChangeOptions
@@ -201,7 +201,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a webhook and erase its secret.",
+            commandName: "remove", abstract: "Remove a webhook and erase its secret.",
             discussion: "pinledger webhook remove whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var change: ChangeOptions
@@ -214,6 +214,7 @@ struct WebhookCommands: AsyncParsableCommand {
 
     struct RotateSecret: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "rotate-secret",
             abstract: "Rotate a webhook's secret and show the new one. It is shown only once.",
             discussion: """
                 pinledger webhook rotate-secret whk_01J8Z3KQ5T --reason yearly

@@ -5,7 +5,7 @@ import Webhooks
 extension WebhookCommands {
     struct Test: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Send a signed test message and show the result.",
+            commandName: "test", abstract: "Send a signed test message and show the result.",
             discussion: "pinledger webhook test whk_01J8Z3KQ5T")
         @Argument(help: "The webhook's id (whk_…).", completion: .webhooks) var id: String
         @OptionGroup var remote: RemoteOptions
@@ -29,7 +29,7 @@ extension WebhookCommands {
 
     struct Deliveries: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List a webhook's deliveries, newest event first.",
+            commandName: "deliveries", abstract: "List a webhook's deliveries, newest event first.",
             discussion: """
                 pinledger webhook deliveries whk_01J8Z3KQ5T --state failed
 
@@ -72,7 +72,7 @@ extension WebhookCommands {
 
     struct Replay: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Send events again, with the same ids.",
+            commandName: "replay", abstract: "Send events again, with the same ids.",
             discussion: """
                 pinledger webhook replay whk_01J8Z3KQ5T 4711
                 pinledger webhook replay whk_01J8Z3KQ5T --from 4000 --until 4711

@@ -22,7 +22,7 @@ struct RootCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the published roots of trust.", discussion: "pinledger root list")
+            commandName: "list", abstract: "List the published roots of trust.", discussion: "pinledger root list")
         @OptionGroup var remote: RemoteOptions
 
         func run() async throws {
@@ -43,7 +43,7 @@ struct RootCommands: AsyncParsableCommand {
 
     struct Publish: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Publish a signed root of trust: clients replace theirs by it.",
+            commandName: "publish", abstract: "Publish a signed root of trust: clients replace theirs by it.",
             discussion: """
                 pinledger root publish 2.root.json --reason "the key of 2026 is out of use"
 

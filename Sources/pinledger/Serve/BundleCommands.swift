@@ -123,7 +123,7 @@ struct BundleOptions: ParsableArguments {
 extension BundleCommands {
     struct Write: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Write the entries of full partitions to entry bundles.",
+            commandName: "write", abstract: "Write the entries of full partitions to entry bundles.",
             discussion: """
                 pinledger bundles write /srv/bundles --database "$DATABASE"
 
@@ -158,6 +158,7 @@ extension BundleCommands {
 
     struct Prune: AsyncParsableCommand, HoldsKeys {
         static let configuration = CommandConfiguration(
+            commandName: "prune",
             abstract: "Remove the entries of full partitions from the database, which are in entry bundles.",
             discussion: """
                 pinledger bundles prune /srv/bundles --kek-file kek --dry-run
@@ -216,7 +217,7 @@ extension BundleCommands {
 
     struct Restore: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Restore the entries of pruned partitions in the database.",
+            commandName: "restore", abstract: "Restore the entries of pruned partitions in the database.",
             discussion: """
                 pinledger bundles restore /srv/bundles --from 20000000
 

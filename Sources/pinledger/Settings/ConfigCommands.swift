@@ -13,6 +13,7 @@ struct ConfigCommands: ParsableCommand {
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
+            commandName: "check",
             abstract: "Check all settings as a starting server does, and the files that they name.",
             discussion: """
                 pinledger config check --config /etc/pinledger/pinledger.yaml
@@ -73,7 +74,7 @@ struct ConfigCommands: ParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the settings that a server would use, and where each is from.",
+            commandName: "show", abstract: "Show the settings that a server would use, and where each is from.",
             discussion: """
                 pinledger config show --config /etc/pinledger/pinledger.yaml --given
 
@@ -98,7 +99,7 @@ struct EdgeConfigCommands: ParsableCommand {
 
     struct Check: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Check all settings as a starting edge does, and the files that they name.",
+            commandName: "check", abstract: "Check all settings as a starting edge does, and the files that they name.",
             discussion: """
                 pinledger edge config check --config /etc/pinledger/edge.yaml
 
@@ -115,7 +116,7 @@ struct EdgeConfigCommands: ParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show the settings that an edge would use, and where each is from.",
+            commandName: "show", abstract: "Show the settings that an edge would use, and where each is from.",
             discussion: "pinledger edge config show --config /etc/pinledger/edge.yaml --given")
         @OptionGroup var report: SettingsReport
         @OptionGroup var options: EdgeOptions

@@ -35,7 +35,7 @@ struct ContextCommands: AsyncParsableCommand {
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Add a name for a server, or change what it stands for.",
+            commandName: "add", abstract: "Add a name for a server, or change what it stands for.",
             discussion:
                 "pinledger context add production --server https://pins.example.com --token-file ~/.config/pinledger/production"
         )
@@ -107,7 +107,7 @@ struct ContextCommands: AsyncParsableCommand {
 
     struct Use: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set which context commands use where nothing else is said.",
+            commandName: "use", abstract: "Set which context commands use where nothing else is said.",
             discussion: "pinledger context use production")
         @Argument(help: "The name.", completion: .contexts) var name: String
 
@@ -120,7 +120,7 @@ struct ContextCommands: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List the contexts.", discussion: "pinledger context list")
+            commandName: "list", abstract: "List the contexts.", discussion: "pinledger context list")
         @Option(name: [.short, .long], help: ArgumentHelp("Form of the output.", valueName: "form"))
         var output: OutputForm = .table
 
@@ -147,7 +147,7 @@ struct ContextCommands: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a context. The files that it names stay.",
+            commandName: "remove", abstract: "Remove a context. The files that it names stay.",
             discussion: "pinledger context remove production")
         @Argument(help: "The name.", completion: .contexts) var name: String
 

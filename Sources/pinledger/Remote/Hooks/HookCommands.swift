@@ -27,7 +27,7 @@ struct HookCommands: AsyncParsableCommand {
 
     struct Deploy: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Serve a renewed certificate, or have it wait until clients have its key.",
+            commandName: "deploy", abstract: "Serve a renewed certificate, or have it wait until clients have its key.",
             discussion: """
                 pinledger hook deploy com.example.app api.example.com --into /etc/pinledger/tls/api --then "systemctl reload nginx"
                 pinledger hook deploy com.example.app api.example.com --into /etc/pinledger/tls/api --certificate new.pem --key new.key
@@ -91,7 +91,7 @@ struct HookCommands: AsyncParsableCommand {
 
     struct Resume: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resume what waits in directories of certificates.",
+            commandName: "resume", abstract: "Resume what waits in directories of certificates.",
             discussion: """
                 pinledger hook resume /etc/pinledger/tls/*
 
@@ -121,7 +121,7 @@ struct HookCommands: AsyncParsableCommand {
 
     struct Drop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Drop the certificate that waits in a directory.",
+            commandName: "drop", abstract: "Drop the certificate that waits in a directory.",
             discussion: """
                 pinledger hook drop /etc/pinledger/tls/api
 
@@ -148,7 +148,7 @@ struct HookCommands: AsyncParsableCommand {
 
     struct Status: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show what servers present from a directory, and what waits there.",
+            commandName: "status", abstract: "Show what servers present from a directory, and what waits there.",
             discussion: "pinledger hook status /etc/pinledger/tls/api")
         @Argument(help: "Directories of `hook deploy`.", completion: .directory) var directories: [String]
         @Option(name: .shortAndLong, help: ArgumentHelp("Form of the output.", valueName: "form"))
