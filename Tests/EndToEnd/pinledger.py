@@ -25,6 +25,8 @@ from pathlib import Path
 from clock import MovedClock, library
 
 BINARY = os.environ.get("PINLEDGER_BIN", str(Path(__file__).parents[2] / ".build/debug/pinledger"))
+#: True in `make test-all`: long random series run in full; at each landing they begin alike and end earlier.
+FULL = os.environ.get("PINLEDGER_TEST_DEPTH") == "full"
 
 
 class Ports:

@@ -95,6 +95,7 @@ class OkHttpClients:
 RENEWALS = int(os.environ.get("PINLEDGER_RENEWALS", "3"))
 
 
+@pytest.mark.daily
 def test_renewals_by_certbot_and_lego_lock_nobody_out(world, pebble, tmp_path):
     hook = shlex.join([BINARY, *world.deploy])
     trust = str(pebble.certificate.certificate)

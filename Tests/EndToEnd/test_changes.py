@@ -9,7 +9,7 @@ import time
 import pytest
 from nodes import start_node
 from people import Person, propose, renaming
-from pinledger import API, Server, eventually, host_body, in_threads, pin_of
+from pinledger import API, FULL, Server, eventually, host_body, in_threads, pin_of
 from problems import expect_problem
 
 SHOP, HOST = "com.example.changes.shop", "shop.example.com"
@@ -520,8 +520,8 @@ def clash(node: Server, admin: API, people: dict[str, Person], ports: list[int],
     def api(person: str, port: int) -> API:
         return API(port, people[person].api.token)
 
-    # CI has time for some; as many as are wanted by hand.
-    for number in range(int(os.environ.get("PINLEDGER_INTERLEAVINGS", "100"))):
+    # As many as are wanted by hand.
+    for number in range(int(os.environ.get("PINLEDGER_INTERLEAVINGS", "100" if FULL else "25"))):
         start = admin.position()
         change = proposed(api("ada", admin.port), renaming(f"Round {number}"))
         made.append(change["change_id"])

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pinledger import FULL
 
 KIT = Path(__file__).parents[1] / "Conformance"
 GENERATOR = KIT.parents[1] / ".build/debug/ConformanceGenerator"
@@ -64,7 +65,7 @@ def test_each_client_refuses_a_document_that_is_too_large_before_it_looks_at_it(
 
 
 def test_server_library_python_and_java_agree_on_random_documents_devices_and_roots(java):
-    depth = "2000,20000,2000" if os.environ.get("PINLEDGER_TEST_DEPTH") == "full" else "200,2000,200"
+    depth = "2000,20000,2000" if FULL else "200,2000,200"
     verify, decide, root = os.environ.get("PINLEDGER_CONFORMANCE", depth).split(",")
     done = subprocess.run(
         [KIT / "agree", "--generator", GENERATOR, "--verify", verify, "--decide", decide, "--root", root, "--seed", "20", "python=" + " ".join(PYTHON),

@@ -61,6 +61,7 @@ def long_log(own_server):
     node.stop()
 
 
+@pytest.mark.daily
 def test_foreign_code_verifies_a_log_of_70000_events(long_log):
     backend = HttpBackend(f"http://127.0.0.1:{long_log.port}/log")
     backend.session.headers["Authorization"] = f"Bearer {long_log.token}"
@@ -83,6 +84,7 @@ def test_foreign_code_verifies_a_log_of_70000_events(long_log):
         tlog.ConsistencyProof(old, size, hashes).check(earlier.mth(0, old), checkpoint.root_hash)
 
 
+@pytest.mark.daily
 def test_a_second_verifier_computes_the_tree_of_70000_entries(long_log):
     vkey = long_log.get("/v1/log").json["keys"][0]["vkey"]
     text = long_log.get("/log/checkpoint").body.decode()
@@ -115,6 +117,7 @@ def test_a_second_verifier_computes_the_tree_of_70000_entries(long_log):
     assert long_log.get("/log/tile/2/000.p/1").body == root_of(leaves[:65_536])
 
 
+@pytest.mark.daily
 def test_tiles_of_three_levels_are_audited(long_log, tmp_path):
     vkey = long_log.get("/v1/log").json["keys"][0]["vkey"]
     environment = os.environ | {"PINLEDGER_TOKEN": long_log.token, "PINLEDGER_SERVER": f"http://127.0.0.1:{long_log.port}"}

@@ -1,12 +1,10 @@
 """Declared state over the API: specs make apps what they say, once, by those who may, and leave alone what others are working on."""
 
-import os
-
 import pytest
 import specs_schema
 from jsonschema import Draft202012Validator
 from people import Person
-from pinledger import API, Server, from_now, host_body, in_threads, pin_hex, pin_of
+from pinledger import API, FULL, Server, from_now, host_body, in_threads, pin_hex, pin_of
 from problems import expect_problem
 from specs import RandomSpecs, content
 
@@ -222,7 +220,7 @@ def test_random_states_survive_the_round_trip_to_an_empty_server(own_server):
     target = Server()
     try:
         target.start()
-        for number in range(500 if os.environ.get("PINLEDGER_TEST_DEPTH") == "full" else 100):
+        for number in range(500 if FULL else 60):
             app = f"com.example.random{number}"
             # Two in a row, of which the second meets what the first left.
             for status in (201, 200):
