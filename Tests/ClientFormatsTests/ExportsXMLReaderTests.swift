@@ -46,6 +46,9 @@ import Testing
         Refused("<a/>\u{0}", 1, 5, "this character must not stand in XML"),
         Refused("<a><!-- a -- b --></a>", 1, 11, "a comment must not have two hyphens in a row"),
         Refused("<a><!-- a", 1, 4, "the comment does not end"),
+        Refused("<a><![CDATA[x]] ></a>", 1, 4, "the CDATA section does not end"),
+        Refused("<a><![cdata[x]]></a>", 1, 4, "declarations are not read"),
+        Refused("<a><![CDATA[e\(String(repeating: "\u{301}", count: 31))]]></a>", 1, 4, "there are more than"),
         Refused("<a>\r\n<b>\r</a>", 3, 1, "the end of b, which began in line 2, should be here"),
         Refused(#"<?xml version="1.1"?><a/>"#, 1, 7, "only XML 1.0 is read"),
         Refused(#"<?xml version="1.0" encoding="UTF-16"?><a/>"#, 1, 21, "only UTF-8 is read"),
@@ -62,7 +65,8 @@ import Testing
         Refused("<!DOCTYPE plist \(plist)>\n<!DOCTYPE plist \(plist)><plist/>", 2, 1, "document types are not read"),
         Refused("<plist/><!DOCTYPE plist \(plist)>", 1, 9, "document types are not read"),
         Refused("<a><!ELEMENT b></a>", 1, 4, "declarations are not read"),
-        Refused("<a><![CDATA[x]]></a>", 1, 4, "CDATA sections are not read"),
+        Refused("<![CDATA[x]]><a/>", 1, 2, "a name should be here"),
+        Refused("<a/><![CDATA[x]]>", 1, 5, "there is more after the end of the root element"),
         Refused("<?php x?><a/>", 1, 1, "processing instructions are not read"),
         Refused("<a><?x y?></a>", 1, 4, "processing instructions are not read"),
         Refused("<a>&x;</a>", 1, 4, "the entity x is not read"),
@@ -115,6 +119,13 @@ import Testing
         #expect(root.text == "x <A\">&'😀\ny\nz")
         #expect(root.children.map(\.name) == ["b"])
         #expect(root.children.first?.line == 6 && root.children.first?.column == 1)
+    }
+
+    @Test func `the XML reader takes a CDATA section as it stands`() throws {
+        let root = try XMLReader.read(
+            Array("<a>x<![CDATA[ <b>&amp;]]]>y<![CDATA[]]>\r\n<![CDATA[\r1\r\n2]]><c/></a>".utf8))
+        #expect(root.text == "x <b>&amp;]y\n\n1\n2")
+        #expect(root.children.map(\.name) == ["c"] && root.children.map(\.line) == [4])
     }
 
     @Test func `the XML reader ignores the document type of property lists`() throws {

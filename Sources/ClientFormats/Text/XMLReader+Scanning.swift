@@ -83,6 +83,25 @@ extension XMLReader {
         return text
     }
 
+    /// The text of a CDATA section as it stands, line ends made one line feed.
+    mutating func dataSection() throws(TextDefect) -> String {
+        let start = self
+        var out: [UInt8] = []
+        self.advance("<![CDATA[".utf8.count)
+        while !self.isAt("]]>") {
+            guard let byte = self.peek else { throw start.defect("the CDATA section does not end") }
+            self.advance()
+            if byte != UInt8(ascii: "\r") {
+                out.append(byte)
+            } else if self.peek != UInt8(ascii: "\n") {
+                out.append(UInt8(ascii: "\n"))
+            }
+        }
+        self.advance("]]>".utf8.count)
+        guard let text = String(streamSafe: out) else { throw start.defect(Self.tooManyMarks) }
+        return text
+    }
+
     static let tooManyMarks = "there are more than \(StreamSafeText.markLimit) combining marks in a row"
 
     /// The text of an entity or a character reference.

@@ -2,10 +2,10 @@ import PinWire
 
 /// Reads the part of XML in which configurations of apps are written.
 ///
-/// A part of XML 1.0: UTF-8, elements and attributes with ASCII names, comments, the five predefined entities and
-/// character references. It refuses document types (except the one that every property list names, which it ignores and
-/// never fetches), entities of any other name, CDATA sections and processing instructions; texts of more than
-/// ``sizeLimit`` bytes, elements more than ``depthLimit`` deep and those of more than ``attributeLimit`` attributes.
+/// A part of XML 1.0: UTF-8, elements and attributes with ASCII names, comments, the five predefined entities, character
+/// references and CDATA sections. It refuses document types (except the one that every property list names, which it
+/// ignores and never fetches), entities of any other name and processing instructions; texts of more than ``sizeLimit``
+/// bytes, elements more than ``depthLimit`` deep and those of more than ``attributeLimit`` attributes.
 /// Names with a colon are taken unchanged.
 package struct XMLReader {
     /// 1 MiB.
@@ -194,7 +194,7 @@ package struct XMLReader {
             } else if self.isAt("<!--") {
                 try self.comment()
             } else if self.isAt("<![CDATA[") {
-                throw self.defect("CDATA sections are not read")
+                element.text += try self.dataSection()
             } else if self.isAt("<!") {
                 throw self.defect("declarations are not read")
             } else if self.isAt("<?") {
