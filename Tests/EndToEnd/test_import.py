@@ -72,6 +72,14 @@ def test_the_examples_of_the_old_documentation_are_refused_pin_by_pin(server, ap
         assert "Recorded" not in told.stdout
 
 
+def test_a_file_without_a_host_makes_no_app(server, api, tmp_path):
+    file = tmp_path / "flags.json"
+    file.write_text('{"enabled": true, "name": "my feature flags"}')
+    app = unique("com.example.flags.")
+    assert "names no host" in server.cli("import", "remote-config", str(file), "--app", app, status=3).stderr
+    assert api.get(f"/v1/apps/{app}").status == 404
+
+
 # All that the reader refuses is in PinledgerServerTests/ImportRequestTests: one of each kind comes over a connection here.
 
 

@@ -120,6 +120,21 @@ import Testing
         #expect(plan.fatal.map(\.pointer.text).contains(pointer), "found \(plan.fatal)")
     }
 
+    /// Files of feature flags have such members, too; and a kill switch without hosts is none for any host.
+    @Test(arguments: [
+        #"{"enabled": true, "name": "my feature flags"}"#, #"{"enabled": false}"#, #"{"enabled": true, "hosts": {}}"#,
+        #"{"ssl_pinning_config": {"enabled": true}}"#, #"{"fallback": {}}"#, #"{"monitoring": {"enabled": true}}"#,
+        #"{"min_app_version": "1.0.0", "target_hosts": []}"#, #"{"rollout_percentage": 5, "target_hosts": ""}"#,
+    ])
+    func `a configuration without a host is refused`(text: String) throws {
+        let id = try #require(Self.app)
+        let present = try #require(App(first: .appCreated(displayName: "x"), id: id, at: Timestamp(seconds: 0)))
+        for state in [nil, present] {
+            let plan = try self.plan(text, state)
+            #expect(plan.fatal.count == 1 && plan.fatal.first?.message.contains("names no host") == true)
+        }
+    }
+
     @Test func `all defects of an import are named at once`() throws {
         let plan = try self.plan(
             #"{"enabled": 1, "rollout_percentage": -1, "hosts": {"x": {"pins": {"primary": "a", "backup": "b"}}, "api.example.com": {"pins": {"primary": "c"}}}}"#

@@ -61,10 +61,13 @@ extension RemoteConfigImport {
                     : "add \(host) with pinning off, because enabled is false"
             )
         }
-        if seen.isEmpty, self.plan.fatal.isEmpty {
-            self.say(
-                .warning, self.pointer, "names no hosts, so nothing will be pinned", "Add hosts, or target_hosts.")
-        }
+        guard seen.isEmpty, self.plan.fatal.isEmpty else { return }
+        // Other files have members of these names too, such as `enabled`; an app made of one would pin nothing. That holds
+        // for a configuration whose kill switch is thrown, too: without hosts there is nothing to record as off.
+        self.say(
+            .fatal, self.pointer, "names no host, neither in hosts nor in target_hosts, so there is nothing to import",
+            "Choose a file that has hosts, and its format. If pinning is off, name the hosts in target_hosts for which it is."
+        )
     }
 
     /// Compares a host that the app has already with the file's.
