@@ -159,6 +159,48 @@ import Testing
         #expect(imported.findings.map(\.line) == [5, 7, 9, 10, 12, 13, 14, 15])
     }
 
+    /// `initWithBase64EncodedString:options:0`, which TrustKit decodes with, takes neither; it raises at the app's start.
+    @Test(arguments: ["unpadded", "wrapped", "indented"])
+    func `pins imported from TrustKit for iOS are in base64 that it decodes`(form: String) throws {
+        let one = try ExportsSample.pin(1).base64
+        let two = try ExportsSample.pin(2).base64
+        let text =
+            switch form {
+            case "unpadded": String(two.dropLast())
+            case "wrapped": "\(two.prefix(20))\n\(two.dropFirst(20))"
+            default: " \(two)"
+            }
+        let imported = try ImportedPins(
+            self.plist(
+                """
+                <dict><key>TSKPinnedDomains</key><dict><key>a.example</key><dict><key>TSKPublicKeyHashes</key>
+                <array><string>\(one)</string>
+                <string>\(text)</string></array></dict></dict></dict>
+                """), as: .trustkitIOS)
+        #expect(imported.findings.map(\.isDefect) == [true] && imported.findings.map(\.line) == [4])
+    }
+
+    @Test func `pins imported from a property list for two readers are noted for the other one`() throws {
+        let one = try ExportsSample.pin(1).base64
+        let bytes = self.plist(
+            """
+            <dict><key>TSKConfiguration</key><dict><key>TSKPinnedDomains</key>
+            <dict><key>a.example</key><dict><key>TSKPublicKeyHashes</key>
+            <array><string><![CDATA[\(one)]]></string></array></dict></dict></dict>
+            <key>NSAppTransportSecurity</key><dict><key>NSPinnedDomains</key>
+            <dict><key>b.example</key><dict><key>NSPinnedLeafIdentities</key>
+            <array><dict><key>SPKI-SHA256-BASE64</key><string>\(one)</string></dict></array></dict></dict></dict></dict>
+            """)
+        for (format, hosts, line, other) in [
+            (ImportFormat.trustkitIOS, "a.example 1", 6, "apple_ats"), (.appleATS, "b.example 1", 3, "trustkit_ios"),
+        ] {
+            let imported = try ImportedPins(bytes, as: format)
+            #expect(ExportsSample.words(imported) == [hosts])
+            #expect(imported.findings.map(\.isDefect) == [false] && imported.findings.map(\.line) == [line])
+            #expect(imported.findings.first?.advice?.contains(other) == true)
+        }
+    }
+
     @Test func `pins imported from App Transport Security are the servers' where both kinds are given`() throws {
         func identities(_ bytes: UInt8...) throws -> String {
             try bytes.map {
@@ -299,7 +341,7 @@ import Testing
             """
         let imported = try ImportedPins(Array(text.utf8), as: .androidNSC)
         #expect(imported.findings.map(\.line) == [2, 2, 3, 4, 5, 6])
-        #expect(imported.findings.map(\.isDefect) == [false, false, true, false, true, false])
+        #expect(imported.findings.map(\.isDefect) == [false, false, true, true, true, false])
     }
 
     @Test func `an import knows where each host stands in the file`() throws {

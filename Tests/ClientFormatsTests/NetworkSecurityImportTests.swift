@@ -110,6 +110,100 @@ import Testing
         #expect(!imported.findings.contains(where: \.isDefect) && imported.findings.allSatisfy { $0.line == 3 })
     }
 
+    /// Texts that `SimpleDateFormat("yyyy-MM-dd")` of OpenJDK 17 takes when it is not lenient, and the day.
+    @Test(
+        arguments: [
+            ("2027-01-05", "2027-01-05"), ("2027-1-5", "2027-01-05"), ("2027-01-05T00:00:00Z", "2027-01-05"),
+            (" \t2027-01-05 ", "2027-01-05"), ("2027- 1- 5", "2027-01-05"), ("2027-001-0005x", "2027-01-05"),
+            ("2028-2-29-1", "2028-02-29"), ("27-01-05", "0027-01-05"), ("0000002027-01-05", "2027-01-05"),
+        ])
+    func `a network security configuration ends its pins on the day that Android reads`(text: String, day: String)
+        throws
+    {
+        let imported = try self.imported(Self.sound.replacing("<pin-set>", with: "<pin-set expiration='\(text)'>"))
+        #expect(imported.hosts.map { $0.validUntil?.rfc3339 } == ["\(day)T00:00:00Z"])
+        #expect(imported.findings.map(\.isDefect) == (text == day ? [] : [false]))
+        #expect(imported.findings.allSatisfy { $0.message.contains(day) && $0.advice != nil })
+    }
+
+    /// Texts at which it throws.
+    @Test(
+        arguments: [
+            "", " ", "soon", "05/01/2027", "2027-02-30", "2027-13-01", "2027-00-01", "2027-01-00", "2027-01",
+            "2027-01-",
+            "2027/01/05", "20270105", "2027-1 -5", "+2027-01-05", "-2027-01-05", "2027--1-05", "0000-01-01",
+            "2027-Jan-05",
+            "2027-01-051", "99999999999-01-01", "2027-02-29", "1900-02-29", "12027-02-30",
+        ])
+    func `a network security configuration with an end that Android refuses has a defect`(text: String) throws {
+        for set in ["<pin-set expiration='\(text)'>", "<pin-set other='1' expiration=\"\(text)\">"] {
+            let imported = try self.imported(Self.sound.replacing("<pin-set>", with: set))
+            #expect(
+                imported.findings.count(where: \.isDefect) == 1 && imported.hosts.allSatisfy { $0.validUntil == nil })
+        }
+    }
+
+    @Test func `a network security configuration may end its pins after all years of a ledger`() throws {
+        let imported = try self.imported(Self.sound.replacing("<pin-set>", with: "<pin-set expiration='12027-01-05'>"))
+        #expect(imported.hosts.map(\.validUntil) == [nil] && imported.findings.map(\.isDefect) == [false])
+    }
+
+    @Test(
+        arguments: [
+            ("<domain>", "<domain a:includeSubdomains='true'>", "includeSubdomains"),
+            ("<domain>", "<domain tools:includeSubdomains='true'>", "includeSubdomains"),
+            ("<pin-set", "<pin-set a:expiration='2027-01-01'", "expiration"),
+            ("<pin digest='SHA-256'>\(one)", "<pin a:digest='SHA-256' digest='SHA-256'>\(one)", "digest"),
+            ("<domain-config", "<domain-config a:cleartextTrafficPermitted='true'", "cleartextTrafficPermitted"),
+        ])
+    func `a network security configuration has attributes with a name space in findings, and does not read them`(
+        element: String, with: String, name: String
+    ) throws {
+        var text = Self.sound
+        let place = try #require(text.firstRange(of: element))
+        text.replaceSubrange(place, with: with)
+        let imported = try self.imported(text)
+        #expect(imported.findings.map(\.isDefect) == [false])
+        #expect(imported.findings.allSatisfy { $0.message.contains(":\(name)=") })
+        #expect(imported.hosts.map(\.includesSubdomains) == [false] && imported.hosts.map(\.validUntil) == [nil])
+        #expect(imported.hosts.map { $0.pins.map(\.base64) } == [[Self.one, Self.two]])
+    }
+
+    /// An element that Android refuses or ignores where it stands, and how many findings are about it.
+    @Test(
+        arguments: [
+            ("<base-config cleartextTrafficPermitted='false'>\(pins)</base-config>", 1),
+            ("<base-config><domain-config><domain>a.example.com</domain>\(pins)</domain-config></base-config>", 1),
+            ("<base-config><domain>a.example.com</domain></base-config>", 1),
+            ("<debug-overrides>\(pins)</debug-overrides>", 1), ("<base-config/><base-config/>", 2), (pins, 1),
+            ("<domain-config><domain>a.example.com</domain>\(pins)<pin>\(one)</pin></domain-config>", 1),
+            ("<trust-anchors/>", 1), ("<trustkit-config/>", 1),
+        ])
+    func `a network security configuration has no finding that contradicts another`(part: String, count: Int) throws {
+        let findings = try self.imported("\(Self.sound)\n\(part)").findings
+        #expect(findings.count == count, "\(findings)")
+        let said = findings.map(\.message).joined(separator: "\n")
+        #expect(!said.contains("not known"))
+        #expect(!said.contains("keep it") || count == 2, "one of two is kept")
+    }
+
+    @Test func `a network security configuration may have its texts in CDATA sections`() throws {
+        let text =
+            "<domain-config><domain>api.<![CDATA[example.com]]></domain>"
+            + "\(Self.pinSet(["<![CDATA[\(Self.one)]]>", Self.two]))</domain-config>"
+        let imported = try self.imported(text)
+        #expect(imported.hosts.map { $0.pins.map(\.base64) } == [[Self.one, Self.two]])
+        #expect(imported.hosts.map(\.pattern.text) == ["api.example.com"] && imported.findings.isEmpty)
+    }
+
+    @Test func `a network security configuration has its placeholders as they are written`() throws {
+        let typed = String(repeating: "B", count: 43) + "="
+        let imported = try self.imported(
+            "<domain-config><domain>api.example.com</domain>\n\(Self.pinSet([Self.one, " \(typed)"]))</domain-config>")
+        let found = imported.placeholders
+        #expect(found.map(\.text) == [typed] && found.map(\.line) == [3] && found.map(\.column) == [82], "\(found)")
+    }
+
     @Test func `a network security configuration says nothing of other programs' attributes`() throws {
         let text = """
             <network-security-config xmlns:tools="http://schemas.android.com/tools" tools:ignore="x">

@@ -53,4 +53,33 @@ import Testing
             #expect(imported.findings.isEmpty)
         }
     }
+
+    /// RFC 7469 sections 2.1 and 2.1.2: `1*DIGIT`, and clients ignore a header that is malformed.
+    @Test(arguments: ["-1", "+5", "1.5", "\"\"", "\"5 \"", "5s", "0x10", "\u{661}"])
+    func `a header with pins whose max-age is no number has a defect`(age: String) throws {
+        let imported = try self.imported(Self.enforcing.replacing("5184000", with: age))
+        #expect(imported.hosts.isEmpty && imported.findings.map(\.isDefect) == [true])
+    }
+
+    @Test func `a header with pins of any age but none is imported`() throws {
+        for (age, count) in [("00", 0), ("0", 0), ("\"0\"", 0), ("007", 1), ("99999999999999999999999", 1)] {
+            let imported = try self.imported(Self.enforcing.replacing("5184000", with: age))
+            #expect(imported.hosts.count == count && !imported.findings.contains(where: \.isDefect))
+        }
+    }
+
+    @Test func `a header with pins that is only reported has no use of its max-age`() throws {
+        for age in ["0", "-1"] {
+            let imported = try self.imported(Self.reporting.replacing("60", with: age))
+            #expect(imported.hosts.map(\.mode) == [.reportOnly] && imported.findings.isEmpty)
+        }
+    }
+
+    @Test(arguments: ["pin-sha256=\(one)", "Pin-SHA256 = \(one.dropLast())", "pin-sha1=abc"])
+    func `a header with pins without quotation marks has a defect that names them`(directive: String) throws {
+        let imported = try self.imported("\(Self.enforcing); \(directive)")
+        #expect(imported.hosts.isEmpty && imported.findings.map(\.isDefect) == [true])
+        #expect(imported.findings.first?.message.contains("quotation marks around the value of pin-sha") == true)
+        #expect(imported.findings.first?.advice?.contains("=\"…\"") == true)
+    }
 }

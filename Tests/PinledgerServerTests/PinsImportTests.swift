@@ -84,7 +84,7 @@ import Testing
         arguments: [
             ("2026-01-31", nil, 1), ("2020-01-01", nil, 1), ("2026-02-01", "2026-02-01T00:00:00Z", 0),
             ("2026-04-01", "2026-04-01T00:00:00Z", 0), ("2026-04-02", nil, 1), ("2031-01-01", nil, 1),
-            ("soon", nil, 1), (nil, nil, 0),
+            ("27-01-05", nil, 2), ("2026-3-1", "2026-03-01T00:00:00Z", 1), (nil, nil, 0),
         ] as [(String?, String?, Int)])
     func `a file with pins sets its end where a document may have it`(day: String?, end: String?, warnings: Int) throws
     {
@@ -96,6 +96,69 @@ import Testing
         #expect(ends == (end.map { [Timestamp(rfc3339: $0)] } ?? []).compactMap { $0 })
         #expect(plan.findings.count { $0.severity == .warning } == warnings, "\(plan.findings)")
         #expect(plan.fatal.isEmpty)
+    }
+
+    /// The day of the first host and of the second, and what each of the warnings begins with.
+    @Test(
+        arguments: [
+            ("2020-01-01", nil, ["The pins of a.example.com were valid until 2020-01-01"]),
+            ("2020-01-01", "2020-01-01", ["The pins were valid until 2020-01-01"]),
+            (
+                "2020-01-01", "2021-01-01",
+                [
+                    "The pins of a.example.com were valid until 2020-01-01",
+                    "The pins of b.example.com were valid until 2021",
+                ]
+            ),
+            (
+                "2026-02-10", "2020-01-01",
+                [
+                    "The pins of b.example.com were valid until 2020-01-01",
+                    "The pins of a.example.com are valid until 2026-02-10T00:00:00Z, but those of b.example.com",
+                ]
+            ),
+        ] as [(String?, String?, [String])])
+    func `a file with pins that are over says of which hosts clients check none`(
+        one: String?, two: String?, warnings: [String]
+    ) throws {
+        let files = try [("a.example.com", one), ("b.example.com", two)].map { name, day in
+            String(decoding: try self.file([(name, ["1", "2"])], until: day), as: UTF8.self)
+        }
+        let text = files.joined().replacing("</network-security-config><network-security-config>", with: "")
+        let plan = try self.plan(Array(text.utf8))
+        let warned = plan.findings.filter { $0.severity == .warning }.map(\.message)
+        #expect(warned.count == warnings.count && zip(warned, warnings).allSatisfy { $0.hasPrefix($1) }, "\(warned)")
+        #expect(warned.first?.contains("so that clients check them again") == true)
+        #expect(!plan.commands.contains { if case .setPinsValidUntil = $0 { true } else { false } })
+        // An install whose pins are over enforces none.
+        guard case .noteBuiltIn(_, let hosts, _)? = plan.commands.last else {
+            Issue.record("no built-in pins: \(plan.commands)")
+            return
+        }
+        #expect(hosts.map(\.isEnforced) == [one, two].map { ($0 ?? "2026-02-10") >= "2026" })
+    }
+
+    @Test func `a file with an end that Android refuses is refused`() throws {
+        let plan = try self.plan(try self.file([("a.example.com", ["1", "2"])], until: "05/01/2027"))
+        #expect(plan.fatal.map(\.place) == [.text(line: 3, column: 31)])
+    }
+
+    @Test func `a file with a placeholder is refused for it, whether or not the app has the host`() throws {
+        let typed = String(repeating: "B", count: 43) + "="
+        let text = String(decoding: try self.file([("a.example.com", ["1", "2"])]), as: UTF8.self)
+            .replacing(try self.pin("2").base64, with: typed)
+        for app in [nil, try self.app(with: "a.example.com", pins: ["1", "3"])] {
+            let plan = try self.plan(Array(text.utf8), app)
+            #expect(plan.fatal.map(\.place) == [.text(line: 3, column: 112)])
+            #expect(plan.fatal.map { $0.message.hasPrefix("\(typed) is a typed pattern") } == [true])
+        }
+    }
+
+    @Test func `a file with a pin that cannot be read says nothing of hosts with one pin`() throws {
+        let text = String(decoding: try self.file([("a.example.com", ["1", "2"])]), as: UTF8.self)
+            .replacing(try self.pin("2").base64, with: "short")
+        let plan = try self.plan(Array(text.utf8))
+        #expect(plan.findings.map(\.severity) == [.fatal], "\(plan.findings)")
     }
 
     @Test func `a file with pins whose ends differ sets no end`() throws {

@@ -39,7 +39,7 @@ import Testing
             ("o02-pinset-in-base-config.xml", ["line 3, column 14: ", "No pin-set belongs in base-config"]),
             (
                 "o04-dummy-backup-BBBB.xml",
-                ["line 3, column 16: ", "a typed pattern", "a backup is the pin of another key"]
+                ["line 3, column 129: ", "a typed pattern", "a backup is the pin of another key"]
             ),
         ] as [(String, [String])])
     func `a reported file that Android refuses, or with a placeholder, is refused at the place`(

@@ -27,8 +27,9 @@ extension ImportedPins {
             switch element.name {
             case "domain-config": self.readDomains(element, Inherited(), isTrustKit)
             case "base-config", "debug-overrides":
-                if !others.insert(element.name).inserted { self.refuseSecond(element) }
-                self.noteOther(element)
+                let isSecond = !others.insert(element.name).inserted
+                if isSecond { self.refuseSecond(element) }
+                self.noteOther(element, isRefused: isSecond)
             default: self.noteUnknown(element)
             }
         }
@@ -51,7 +52,7 @@ extension ImportedPins {
                 self.noteAttributes(of: element, except: ["expiration"])
                 own.pins = self.readPins(element, isTrustKit)
                 own.isPinned = !element.children.isEmpty
-                own.validUntil = element.attribute("expiration").flatMap { self.date($0, at: element) }
+                own.validUntil = element.attribute("expiration").flatMap { self.end($0, at: element) }
             case "trust-anchors": self.noteAnchors(element)
             case "trustkit-config": own.mode = self.readTrustKit(element)
             case "domain-config": break
@@ -118,6 +119,28 @@ extension ImportedPins {
         return self.pins(texts)
     }
 
+    /// The end of a `pin-set`; nil where Android reads none.
+    private mutating func end(_ text: String, at element: XMLElement) -> Timestamp? {
+        guard let date = AndroidDate(text) else {
+            self.say(
+                "The expiration \"\(Self.quoted(text))\" is not a date such as 2026-01-31, and Android refuses the file.",
+                at: element, isDefect: true)
+            return nil
+        }
+        guard let start = date.start else {
+            self.say(
+                "The expiration \"\(Self.quoted(text))\" is after the year 9999: the pins are taken without an end.",
+                at: element)
+            return nil
+        }
+        if !date.isPlain {
+            self.say(
+                "Android reads the expiration \"\(Self.quoted(text))\" as \(start.day), and so it is taken.",
+                at: element, advice: "Check that this is the day that you mean.")
+        }
+        return start
+    }
+
     private mutating func readTrustKit(_ element: XMLElement) -> PinMode {
         self.kind = .trustkitAndroid
         self.noteAttributes(of: element, except: ["enforcePinning", "disableDefaultReportUri"])
@@ -132,14 +155,19 @@ extension ImportedPins {
     }
 
     /// Notes a `base-config` or `debug-overrides`, which have no pins.
-    private mutating func noteOther(_ element: XMLElement) {
-        let parts =
-            element.attributes.filter(\.isOwn).map { "\($0.name)=\"\(Self.quoted($0.value))\"" }
-            + element.children.prefix(5).map(\.name)
-        let list = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
-        self.say(
-            "The \(element.name)\(list) is not taken over, and an export has none: keep it in the app's file.",
-            at: element)
+    ///
+    /// - Parameter isRefused: Whether Android refuses the element.
+    private mutating func noteOther(_ element: XMLElement, isRefused: Bool) {
+        // An element that Android refuses is none to keep: the defects say what is wrong with it.
+        if !isRefused, !element.children.contains(where: \.hasPins) {
+            let parts =
+                element.attributes.filter { !$0.isOfTools }.map { "\($0.name)=\"\(Self.quoted($0.value))\"" }
+                + element.children.prefix(5).map(\.name)
+            let list = parts.isEmpty ? "" : " (\(parts.joined(separator: ", ")))"
+            self.say(
+                "The \(element.name)\(list) is not taken over, and an export has none: keep it in the app's file.",
+                at: element)
+        }
         for child in element.children {
             if child.name == "trust-anchors" {
                 self.noteOverride(child)
@@ -164,15 +192,25 @@ extension ImportedPins {
         }
     }
 
+    /// The elements of the format without those that are refused in a wrong place.
+    private static let knownElements: Set<String> = [
+        "network-security-config", "base-config", "debug-overrides", "trust-anchors", "certificates", "trustkit-config",
+        "report-uri",
+    ]
+
     private mutating func noteUnknown(_ element: XMLElement) {
-        self.say("The element \(element.name) is not known.", at: element)
+        if Self.knownElements.contains(element.name) {
+            self.say("The element \(element.name) does not belong here, where clients ignore it.", at: element)
+        } else if !element.isOfPins {
+            self.say("The element \(element.name) is not known.", at: element)
+        }
         self.refusePins(in: element, of: nil)
     }
 
     /// Names the outermost elements in `element`, or itself, that Android looks for elsewhere.
     private mutating func refusePins(in element: XMLElement, of parent: String?) {
         let place = element.name == "pin" ? "pin-set" : "domain-config"
-        guard !["pin-set", "pin", "domain", "domain-config"].contains(element.name) else {
+        guard !element.isOfPins else {
             let there = parent.map { "in \($0)" } ?? "here"
             self.say(
                 element.name == "domain-config"
@@ -188,12 +226,21 @@ extension ImportedPins {
         self.say("Android refuses a second \(element.name) here.", at: element, isDefect: true)
     }
 
-    /// Notes attributes that have no counterpart. Those of other programs have a prefix.
+    /// Notes attributes that have no counterpart, or that clients look for without a name space.
     private mutating func noteAttributes(of element: XMLElement, except known: Set<String>) {
-        for attribute in element.attributes where attribute.isOwn && !known.contains(attribute.name) {
-            self.say(
-                "\(attribute.name)=\"\(Self.quoted(attribute.value))\" of \(element.name) is not taken over, and an export has none.",
-                at: element)
+        for attribute in element.attributes where !known.contains(attribute.name) {
+            let words = "\(attribute.name)=\"\(Self.quoted(attribute.value))\" of \(element.name)"
+            if let own = attribute.name.split(separator: ":").last.map(String.init), known.contains(own),
+                !attribute.isDeclaration
+            {
+                self.say(
+                    "\(words) is ignored, as clients do it: they look for \(own) without a name space.", at: element,
+                    advice:
+                        "If it is meant, write it without \(attribute.name.dropLast(own.utf8.count)) in front, here and in the app."
+                )
+            } else if !attribute.isOfTools {
+                self.say("\(words) is not taken over, and an export has none.", at: element)
+            }
         }
     }
 
@@ -212,6 +259,12 @@ extension ImportedPins {
 }
 
 extension XMLElement {
+    /// True for an element that Android looks for in one place, and refuses or ignores in all others, with its pins.
+    fileprivate var isOfPins: Bool { ["pin-set", "pin", "domain", "domain-config"].contains(self.name) }
+
+    /// True where it or any element below is one of pins.
+    fileprivate var hasPins: Bool { self.isOfPins || self.children.contains(where: \.hasPins) }
+
     /// True where an element of the name stands anywhere below.
     fileprivate func has(_ name: String) -> Bool {
         self.children.contains { $0.name == name || $0.has(name) }
@@ -219,6 +272,11 @@ extension XMLElement {
 }
 
 extension XMLElement.Attribute {
-    /// True for an attribute of the format itself: XML's name spaces are not.
-    fileprivate var isOwn: Bool { self.name != "xmlns" && !self.name.contains(":") }
+    /// True for one that declares a name space.
+    fileprivate var isDeclaration: Bool { self.name == "xmlns" || self.name.hasPrefix("xmlns:") }
+
+    /// True for an attribute of XML itself, or of Android's build tools, which leave it out of the app.
+    fileprivate var isOfTools: Bool {
+        self.isDeclaration || self.name.hasPrefix("xml:") || self.name.hasPrefix("tools:")
+    }
 }

@@ -11,6 +11,7 @@ extension ImportedPins {
             guard let pattern = self.name(name, at: value) else { continue }
             try self.readTrustKit(pattern, value)
         }
+        self.noteOther("NSAppTransportSecurity", "NSPinnedDomains", of: root, for: .appleATS)
     }
 
     private mutating func readTrustKit(_ pattern: HostPattern, _ policy: XMLElement) throws(TextDefect) {
@@ -38,7 +39,8 @@ extension ImportedPins {
             }
         }
         self.say(unknown, of: pattern, isDefect: texts.isEmpty)
-        host.pins = self.pins(texts)
+        // `initWithBase64EncodedString:options:0` gives nil, and `TSKTrustKitConfig` raises.
+        host.pins = self.pins(texts, strictReader: "TrustKit")
         self.add(host, at: policy)
     }
 
@@ -53,6 +55,7 @@ extension ImportedPins {
             guard let pattern = self.name(name, at: value) else { continue }
             try self.readTransportSecurity(pattern, value)
         }
+        self.noteOther("TSKConfiguration", "TSKPinnedDomains", of: root, for: .trustkitIOS)
     }
 
     private mutating func readTransportSecurity(_ pattern: HostPattern, _ policy: XMLElement) throws(TextDefect) {
@@ -92,6 +95,19 @@ extension ImportedPins {
         } catch {
             self.say("\(pattern): names below it are left out, because *.\(pattern) \(error).", at: policy)
         }
+    }
+
+    /// Notes pins for the other one of the two readers of a property list.
+    private mutating func noteOther(
+        _ configuration: String, _ domains: String, of root: XMLElement, for format: ImportFormat
+    ) {
+        // No defect of what is not read: it may be of any form.
+        guard let other = try? root.member(configuration), let pinned = try? other.member(domains),
+            !pinned.children.isEmpty
+        else { return }
+        self.say(
+            "The pins in \(domains) of \(configuration) are not taken over: another format reads them.", at: pinned,
+            advice: "Import the file as \(format.rawValue), too.")
     }
 
     /// Names members that are not known: defects where a known one in their place would have pins.

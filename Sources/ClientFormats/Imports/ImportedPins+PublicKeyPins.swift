@@ -90,10 +90,9 @@ extension ImportedPins {
             self.say("Nothing says which host sends this header.", line: line, column: 1, isDefect: true)
             return nil
         }
-        guard let directives = Self.directives(text) else {
-            self.say(
-                "The header of \(host) is not made of directives with semicolons between them.", line: line, column: 1,
-                isDefect: true)
+        let directives: [(name: String, value: String?)]
+        do { directives = try Self.directives(text) } catch {
+            self.say("The header of \(host) \(error).", line: line, column: 1, isDefect: true, advice: error.advice)
             return nil
         }
         var imported = Host(pattern: host, mode: mode)
@@ -104,6 +103,7 @@ extension ImportedPins {
                     self.say("A pin of \(host) is not the base64 of 32 bytes.", line: line, column: 1, isDefect: true)
                     continue
                 }
+                self.notePlaceholder(pin, written: value ?? "", line: line, column: 1)
                 self.add(pin, to: &imported.pins, line: line, column: 1)
                 continue
             }
@@ -125,8 +125,16 @@ extension ImportedPins {
             }
             switch name {
             case "includesubdomains": imported.includesSubdomains = true
+            // Clients ignore it in a header that is only reported (section 2.1.2).
+            case "max-age" where mode == .reportOnly: break
             case "max-age":
-                guard value != "0" else {
+                guard let value, !value.isEmpty, value.utf8.allSatisfy(Self.digits.contains) else {
+                    self.say(
+                        "The max-age of \(host) is not a number of seconds, and its header counts for nothing.",
+                        line: line, column: 1, isDefect: true)
+                    return nil
+                }
+                guard value.contains(where: { $0 != "0" }) else {
                     self.say("\(host) asks for its pins to be forgotten, with a max-age of 0.", line: line, column: 1)
                     return nil
                 }
@@ -144,8 +152,33 @@ extension ImportedPins {
         return imported
     }
 
-    /// Directives by RFC 7469 section 2.1, names in lower case; nil where the text is malformed.
-    private static func directives(_ text: String) -> [(name: String, value: String?)]? {
+    private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+
+    /// Why a header counts for nothing, as the end of a sentence about it.
+    private enum Malformed: Error, CustomStringConvertible {
+        case notDirectives
+        /// A directive whose value has to be a quoted string, and is not.
+        case unquoted(String)
+
+        var description: String {
+            switch self {
+            case .notDirectives: "is not made of directives with semicolons between them"
+            case .unquoted(let name): "has no quotation marks around the value of \(ImportedPins.quoted(name))"
+            }
+        }
+
+        var advice: String? {
+            switch self {
+            case .notDirectives: nil
+            case .unquoted(let name):
+                "Write \(ImportedPins.quoted(name))=\"…\". If a web server sends the header as it is here, correct it "
+                    + "there, too: clients ignore it."
+            }
+        }
+    }
+
+    /// Directives by RFC 7469 section 2.1, names in lower case.
+    private static func directives(_ text: String) throws(Malformed) -> [(name: String, value: String?)] {
         var directives: [(name: String, value: String?)] = []
         var rest = Substring(text).trimmedStart
         while true {
@@ -155,19 +188,21 @@ extension ImportedPins {
             if !name.isEmpty, rest.first == "=" {
                 rest = rest.dropFirst().trimmedStart
                 if rest.first == "\"" {
-                    guard let (quoted, after) = Self.quoted(rest) else { return nil }
+                    guard let (quoted, after) = Self.quoted(rest) else { throw .notDirectives }
                     value = quoted
                     rest = after.trimmedStart
+                } else if name.lowercased().hasPrefix("pin-") {
+                    throw .unquoted(name.lowercased())
                 } else {
                     let token = rest.prefix(while: Self.isToken)
-                    guard !token.isEmpty else { return nil }
+                    guard !token.isEmpty else { throw .notDirectives }
                     value = String(token)
                     rest = rest.dropFirst(token.count).trimmedStart
                 }
             }
             if !name.isEmpty { directives.append((name.lowercased(), value)) }
             guard let next = rest.first else { return directives }
-            guard next == ";" else { return nil }
+            guard next == ";" else { throw .notDirectives }
             rest = rest.dropFirst().trimmedStart
         }
     }

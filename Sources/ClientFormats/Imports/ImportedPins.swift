@@ -31,6 +31,8 @@ package struct ImportedPins: Hashable, Sendable {
     package internal(set) var findings: [Finding] = []
     /// The clients of the file; nil for headers, which browsers ignore today.
     package internal(set) var kind: ClientKind?
+    /// The pins that are known to be no keys', in the file's order. Hosts have them too.
+    package private(set) var placeholders: [WrittenPlaceholder] = []
     /// The limit that the file exceeds; nothing of it is taken then.
     private var excess: TextDefect?
 
@@ -68,6 +70,16 @@ package struct ImportedPins: Hashable, Sendable {
         }
     }
 
+    /// A pin that is known to be no key's, as it stands in the file.
+    package struct WrittenPlaceholder: Hashable, Sendable {
+        package let pin: Pin
+        package let placeholder: Pin.Placeholder
+        /// The text in the file, without white space around it.
+        package let text: String
+        package let line: Int
+        package let column: Int
+    }
+
     /// Something that was not understood, or that has no counterpart here.
     package struct Finding: Hashable, Sendable, CustomStringConvertible {
         package let line: Int
@@ -76,6 +88,8 @@ package struct ImportedPins: Hashable, Sendable {
         package let message: String
         /// Whether pins that the file means here could not be read: the rest is not what its author wanted.
         package let isDefect: Bool
+        /// The remedy, as a sentence; nil for the one of all findings, or of all defects.
+        package let advice: String?
 
         package var description: String { "line \(self.line), column \(self.column): \(self.message)" }
     }
@@ -103,17 +117,20 @@ package struct ImportedPins: Hashable, Sendable {
     /// The part of a file that a message repeats: at most a line.
     static func quoted(_ text: String) -> String { Quoting.comment(String(text.prefix(100))) }
 
-    mutating func say(_ message: String, at element: XMLElement, isDefect: Bool = false) {
-        self.say(message, line: element.line, column: element.column, isDefect: isDefect)
+    mutating func say(_ message: String, at element: XMLElement, isDefect: Bool = false, advice: String? = nil) {
+        self.say(message, line: element.line, column: element.column, isDefect: isDefect, advice: advice)
     }
 
-    mutating func say(_ message: String, line: Int, column: Int, isDefect: Bool = false) {
+    mutating func say(
+        _ message: String, line: Int, column: Int, isDefect: Bool = false, advice: String? = nil
+    ) {
         guard self.findings.count < Self.findingLimit else {
             self.refuse(
                 "more than \(Self.findingLimit) things up to here are not understood", line: line, column: column)
             return
         }
-        self.findings.append(Finding(line: line, column: column, message: message, isDefect: isDefect))
+        self.findings.append(
+            Finding(line: line, column: column, message: message, isDefect: isDefect, advice: advice))
     }
 
     /// Notes the first limit that the file exceeds.
@@ -146,16 +163,43 @@ package struct ImportedPins: Hashable, Sendable {
     }
 
     /// The pins of a host, each once, as devices decode them; malformed ones are noted.
-    mutating func pins(_ texts: [(text: String, element: XMLElement)]) -> [Pin] {
+    ///
+    /// - Parameter strictReader: The client that does not start where base64 has white space or lacks its padding, by its
+    ///   title; nil for clients that take both.
+    mutating func pins(_ texts: [(text: String, element: XMLElement)], strictReader: String? = nil) -> [Pin] {
         var pins: [Pin] = []
         for (text, element) in texts {
+            if let strictReader, Base64.decodeLoosely(text) != nil, !Self.isBare(text) {
+                self.say(
+                    "\(strictReader) does not start with this pin: its base64 has white space, or lacks its padding.",
+                    at: element, isDefect: true, advice: "Write its 44 characters alone, with = as the last one.")
+            }
             guard let pin = Base64.decodeLoosely(text).flatMap({ Pin(bytes: $0) }) else {
                 self.say("This is not the base64 of 32 bytes, and no pin.", at: element, isDefect: true)
                 continue
             }
+            self.notePlaceholder(
+                pin, written: element.trimmedText, line: element.line, column: element.column)
             self.add(pin, to: &pins, line: element.line, column: element.column)
         }
         return pins
+    }
+
+    /// Notes a pin that is known to be no key's.
+    mutating func notePlaceholder(_ pin: Pin, written text: String, line: Int, column: Int) {
+        guard let placeholder = pin.placeholder else { return }
+        guard self.placeholders.count < Self.findingLimit else {
+            self.refuse("more than \(Self.findingLimit) pins up to here are no keys'", line: line, column: column)
+            return
+        }
+        self.placeholders.append(
+            WrittenPlaceholder(
+                pin: pin, placeholder: placeholder, text: Self.quoted(text), line: line, column: column))
+    }
+
+    /// True for base64 with its padding and without white space.
+    private static func isBare(_ text: String) -> Bool {
+        text.utf8.count.isMultiple(of: 4) && text.utf8.allSatisfy { $0 > 0x20 }
     }
 
     /// The beginning of a day written `2026-01-31`.

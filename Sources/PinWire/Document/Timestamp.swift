@@ -122,6 +122,14 @@ public struct Timestamp: Hashable, Comparable, Sendable, CustomStringConvertible
         self.init(microseconds: seconds * 1_000_000 + fraction)
     }
 
+    /// The beginning of a day in UTC, by the Gregorian calendar; nil for a day that it does not have, and outside of the
+    /// years 1 to 9999.
+    package init?(year: Int64, month: Int64, day: Int64) {
+        guard (1...9999).contains(year), (1...12).contains(month), (1...Self.days(in: month, of: year)).contains(day)
+        else { return nil }
+        self.init(seconds: Self.dayNumber(year: year, month: month, day: day) * 86_400)
+    }
+
     // Days ⇄ civil date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 
     private static func civil(day: Int64) -> (year: Int64, month: Int64, day: Int64) {

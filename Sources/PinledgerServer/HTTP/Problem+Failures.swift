@@ -304,7 +304,9 @@ extension Problem {
 
 extension Pin.Placeholder {
     /// Why the pin is implausible, as a sentence.
-    func sentence(about pin: Pin) -> String {
+    ///
+    /// - Parameter pin: A pin, or its text as it was written.
+    func sentence(about pin: some CustomStringConvertible) -> String {
         switch self {
         case .pattern: "\(pin) is a typed pattern, not the SHA-256 of a key."
         case .emptyInput: "\(pin) is the SHA-256 of empty input: the command that computed it read no key."

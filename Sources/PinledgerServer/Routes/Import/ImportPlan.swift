@@ -29,6 +29,14 @@ extension ImportPlan {
     /// differs they are refused, with all that does, and so are public suffixes and pins of nobody's key.
     mutating func add(_ hosts: [ImportedHost], to app: App?, isPublicSuffix: (String) -> Bool) {
         for host in hosts { self.add(host, to: app, isPublicSuffix) }
+        // A file that is refused records nothing, and may have more pins than could be read.
+        guard self.fatal.isEmpty else { return }
+        for host in hosts where host.recordedMode != host.mode && app?.hosts[host.pattern] == nil {
+            self.say(
+                .warning, host.place,
+                "\(host.pattern) has one pin, so the loss of one key would lock every client out: it is recorded with the mode \(host.recordedMode.rawValue)",
+                "Add the pin of a reserve key, then set the mode to enforce (G01).")
+        }
         guard hosts.contains(where: { $0.pins.count > 1 }) else { return }
         self.say(
             .note, .whole,
@@ -39,6 +47,14 @@ extension ImportPlan {
 
     private mutating func add(_ host: ImportedHost, to app: App?, _ isPublicSuffix: (String) -> Bool) {
         let pattern = host.pattern
+        // Before hosts are compared: nobody should add such a pin to the app.
+        var isSound = true
+        for new in host.pins {
+            guard let placeholder = new.pin.placeholder else { continue }
+            isSound = false
+            self.refuse(placeholder, host.place, written: new.pin)
+        }
+        guard isSound else { return }
         if let present = app?.hosts[pattern] {
             if let difference = host.difference(from: present) {
                 self.say(
@@ -58,28 +74,22 @@ extension ImportPlan {
                 ProblemType.publicSuffix.entry.advice)
             return
         }
-        var isSound = true
-        for new in host.pins {
-            guard let placeholder = new.pin.placeholder else { continue }
-            isSound = false
-            self.say(
-                .fatal, host.place, placeholder.sentence(about: new.pin).dropLastStop,
-                "Put the pin of a real key in its place, as `pinledger pin inspect FILE` shows it; a backup is the pin of another key that is made and kept for it."
-            )
-        }
-        guard isSound else { return }
         let mode = host.recordedMode
-        if mode != host.mode {
-            self.say(
-                .warning, host.place,
-                "\(pattern) has one pin, so the loss of one key would lock every client out: it is recorded with the mode report_only",
-                "Add the pin of a reserve key, then set the mode to enforce (G01).")
-        }
         self.commands.append(
             .addHost(pattern, includesSubdomains: host.includesSubdomains, mode: mode, pins: host.pins))
         let names = host.includesSubdomains ? "\(pattern) and all names below it" : pattern.text
         let pins = host.pins.isEmpty ? "without pins" : "with \(Self.count(host.pins.count, "pin"))"
         self.steps.append("add \(names) \(pins), mode \(mode.rawValue)")
+    }
+
+    /// Refuses a pin that is known to be no key's.
+    mutating func refuse(
+        _ placeholder: Pin.Placeholder, _ place: ImportFinding.Place, written pin: some CustomStringConvertible
+    ) {
+        self.say(
+            .fatal, place, placeholder.sentence(about: pin).dropLastStop,
+            "Put the pin of a real key in its place, as `pinledger pin inspect FILE` shows it; a backup is the pin of another key that is made and kept for it."
+        )
     }
 
     /// Declares a kind of client that the file is for, unless the app has it: from then on every change lists what does

@@ -8,6 +8,8 @@ struct PinsImport {
 
     /// How long a document's pins may be enforced without a finding, in seconds: guard rail G05.
     private static let longestLife: Int64 = 60 * 86_400
+    /// The most hosts that a finding names.
+    private static let namedHosts = 5
 
     /// The plan for a file.
     ///
@@ -30,8 +32,14 @@ struct PinsImport {
             self.plan.say(
                 finding.isDefect ? .fatal : .warning, .text(line: finding.line, column: finding.column),
                 finding.message.dropLastStop,
-                finding.isDefect
-                    ? "Correct it in the file, or remove it." : "If you still need it, set it up by hand.")
+                finding.advice
+                    ?? (finding.isDefect
+                        ? "Correct it in the file, or remove it." : "If you still need it, set it up by hand."))
+        }
+        // Each at its own place, and in the spelling that a search in the file finds.
+        for found in file.placeholders {
+            self.plan.refuse(
+                found.placeholder, .text(line: found.line, column: found.column), written: found.text)
         }
         guard !file.hosts.isEmpty else {
             guard self.plan.fatal.isEmpty else { return }
@@ -43,7 +51,7 @@ struct PinsImport {
             self.plan.steps.append("create the app \(id)")
         }
         self.plan.add(
-            file.hosts.map { host in
+            file.hosts.filter { !$0.pins.contains { $0.placeholder != nil } }.map { host in
                 ImportedHost(
                     pattern: host.pattern, includesSubdomains: host.includesSubdomains, mode: host.mode,
                     pins: ImportedHost.inOrder(host.pins.map { ($0, nil) }),
@@ -57,25 +65,24 @@ struct PinsImport {
             file.hosts.map { host in
                 BuiltInHost(
                     host.pattern, pins: host.pins,
-                    isEnforced: host.mode == .enforce || host.mode == .reportOnly && isReportEnforced)
+                    isEnforced: !host.isOver(at: now)
+                        && (host.mode == .enforce || host.mode == .reportOnly && isReportEnforced))
             }, of: kind, in: app)
     }
 
     /// Takes over the end of the pins, where it is the same for all of them.
     private mutating func setEnd(_ hosts: [ImportedPins.Host], _ app: App?, _ now: Timestamp) {
-        guard let first = hosts.first(where: { $0.validUntil != nil }), let end = first.validUntil else { return }
-        let place = ImportFinding.Place.text(line: first.line, column: first.column)
         let advice = "Set `pins_valid_until` of the app to about thirty days ahead, and extend it with each change."
+        self.noteEnded(hosts, now, advice)
+        guard let first = hosts.first(where: { $0.validUntil != nil && !$0.isOver(at: now) }),
+            let end = first.validUntil
+        else { return }
+        let place = ImportFinding.Place.text(line: first.line, column: first.column)
         if let other = hosts.first(where: { $0.validUntil != end }) {
             let words = other.validUntil.map { "until \($0)" } ?? "without an end"
             self.plan.say(
                 .warning, place,
                 "The pins of \(first.pattern) are valid until \(end), but those of \(other.pattern) \(words): an app has one end for all hosts, so none is set",
-                advice)
-        } else if end <= now {
-            self.plan.say(
-                .warning, place,
-                "The pins were valid until \(end): clients with this file no longer check pins. No end is set, so that clients check them again",
                 advice)
         } else if now.adding(seconds: Self.longestLife) < end {
             self.plan.say(
@@ -92,4 +99,26 @@ struct PinsImport {
             self.plan.steps.append("set the end of the pins to \(end)")
         }
     }
+
+    /// Says of which hosts clients check no pins any more, each end by itself.
+    private mutating func noteEnded(_ hosts: [ImportedPins.Host], _ now: Timestamp, _ advice: String) {
+        let ended = Dictionary(grouping: hosts.filter { $0.isOver(at: now) }) { $0.validUntil ?? now }
+        for (end, those) in ended.sorted(by: { $0.key < $1.key }) {
+            guard let first = those.first else { continue }
+            let names = those.prefix(Self.namedHosts).map(\.pattern.text).joined(separator: ", ")
+            let rest =
+                those.count > Self.namedHosts
+                ? " and \(ImportPlan.count(those.count - Self.namedHosts, "more host"))" : ""
+            let (whose, what) = those.count == hosts.count ? ("", "pins") : (" of \(names)\(rest)", "them")
+            self.plan.say(
+                .warning, .text(line: first.line, column: first.column),
+                "The pins\(whose) were valid until \(end): clients with this file no longer check \(what). No end is set, so that clients check them again",
+                advice)
+        }
+    }
+}
+
+extension ImportedPins.Host {
+    /// True where the end of its pins is over: installs with the file check them no more.
+    fileprivate func isOver(at now: Timestamp) -> Bool { self.validUntil.map { $0 <= now } ?? false }
 }
