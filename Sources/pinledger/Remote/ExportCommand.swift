@@ -1,4 +1,5 @@
 import ArgumentParser
+import ClientFormats
 import Foundation
 import PinWire
 
@@ -13,7 +14,8 @@ struct ExportCommand: AsyncParsableCommand {
             pinledger export yaml --output pins/ --shared
 
             Notes on what the format cannot express go to standard error. --check writes nothing: the exit code is 0 \
-            if the file is up to date, 1 if it differs, and another one if the check failed. yaml is no file to build in, but \
+            if the file is up to date, 1 if it differs, and another one if the check failed. Configurations of Android \
+            and property lists may have more in them than the export: their pins are compared. yaml is no file to build in, but \
             the spec that `pinledger plan` and `pinledger apply` take: of all apps unless one is named, and into a file \
             for each if --output is a directory. With --shared it also writes _shared.yaml there, with what apps share.
             """
@@ -64,9 +66,25 @@ struct ExportCommand: AsyncParsableCommand {
         }
         if let check, let present { return try self.compare(present, with: bytes, named: check) }
         guard let output else { return Console.write(bytes) }
+        let replaced = (try? GivenFile.data(output)).map(Array.init) ?? []
+        let lost = self.lost(from: replaced, for: bytes)
         do { try Data(bytes).write(to: URL(fileURLWithPath: output), options: .atomic) } catch {
             throw CommandFailure("\(output) cannot be written: \(error.localizedDescription)")
         }
+        for part in lost {
+            Console.error("warning: \(output) had more than pins before, which is gone now: \(part)")
+        }
+    }
+
+    /// The parts of a file that the export does not have.
+    private func lost(from present: [UInt8], for wanted: [UInt8]) -> [String] {
+        guard let format = ExportFormat(rawValue: self.format.name) else { return [] }
+        return ExportComparison.lost(from: present, for: wanted, as: format)
+    }
+
+    /// The command that shows the export.
+    private var command: String {
+        (["pinledger export", self.format.name] + (self.app.map { [$0] } ?? [])).joined(separator: " ")
     }
 
     private static func isDirectory(_ path: String) -> Bool {
@@ -95,9 +113,23 @@ struct ExportCommand: AsyncParsableCommand {
         }
     }
 
-    /// Shows the first line that differs, and ends with 1, unless both are the same bytes.
+    /// Shows the first line that differs, and ends with 1, unless both declare the same.
     private func compare(_ present: [UInt8], with wanted: [UInt8], named path: String) throws {
-        guard present != wanted else { return Console.error("\(path) is up to date.") }
+        let comparison =
+            ExportFormat(rawValue: self.format.name).map { ExportComparison(present, with: wanted, as: $0) }
+            ?? (present == wanted ? .same : .different([]))
+        switch comparison {
+        case .same: return Console.error("\(path) is up to date.")
+        case .samePins:
+            return Console.error("\(path) is up to date: it has the pins of the export, and is not the export itself.")
+        case .different(let hosts):
+            guard !self.lost(from: present, for: wanted).isEmpty else { break }
+            let names = hosts.isEmpty ? "" : " for \(hosts.map(\.text).joined(separator: ", "))"
+            Console.error(
+                "\(path) has other pins than the export\(names). Put those of the export in their place (`\(self.command)` shows "
+                    + "them): --output would replace the rest of the file, too.")
+            throw ExitCode(ExitStatus.failure.rawValue)
+        }
         let old = Self.lines(present)
         let new = Self.lines(wanted)
         let place = zip(old, new).prefix { $0 == $1 }.count
@@ -107,9 +139,7 @@ struct ExportCommand: AsyncParsableCommand {
         if place < old.count { Console.print("-\(old[place])") }
         if place < new.count { Console.print("+\(new[place])") }
         Console.error(
-            "\(path) is out of date. Export it again: "
-                + (["pinledger export", self.format.name] + (self.app.map { [$0] } ?? [])).joined(separator: " ")
-                + " --output \(path)")
+            "\(path) is out of date. Export it again: \(self.command) --output \(path)")
         throw ExitCode(ExitStatus.failure.rawValue)
     }
 
