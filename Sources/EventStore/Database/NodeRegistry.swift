@@ -134,7 +134,8 @@ extension NodeRegistry.Node {
             report: NodeReport(
                 name: try row.text(0), program: try row.text(1), schemaVersion: try row.int32(2),
                 featureLevel: try row.int64(3), isReadOnly: try row.bool(4), state: try row.text(5),
-                position: try row.natural(6)),
+                // A login of the database may have reported any.
+                position: min(max(try row.int64(6), 0), JSON.largestInteger)),
             startedAt: Timestamp(microseconds: try row.timestamp(7)),
             seenAt: Timestamp(microseconds: try row.timestamp(8)), isLive: try row.bool(9))
     }
