@@ -53,7 +53,7 @@ struct ConnectionCheckTests {
                 """)
             // It ends a moment after it was told to.
             #expect(try await eventually { try await database.terminate("node-pool") == 0 })
-            let store = "SELECT pinledger.store_signing_secret('kid', 'kek', '', '')"
+            let store = "SELECT pinledger.store_signing_secret('kid', 'kek', 'n', 'c')"
             let error = await failure { try await node.pool.query(store) }
             let stored = try await database.query("SELECT FROM pinledger.signing_secret").count
             #expect(stored == (other.fault == nil ? 1 : 0))

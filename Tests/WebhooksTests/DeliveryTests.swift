@@ -370,7 +370,7 @@ import Testing
             let connection = try await database.connect(as: user)
             for sql in [
                 "DELETE FROM pinledger.webhook_delivery", "UPDATE pinledger.webhook_feed SET cursor = 1",
-                "INSERT INTO pinledger.webhook_secret VALUES ('a', 'b', 'c', '', '')",
+                "INSERT INTO pinledger.webhook_secret VALUES ('a', 'b', 'c', 'n', 's')",
             ] {
                 await #expect(throws: PostgresError.self) { try await connection.query(sql) }
             }

@@ -1,17 +1,18 @@
 SET LOCAL ROLE pinledger_owner;
 
 -- Secrets, sealed under a key-encryption key that the database does not know. They are not in the ledger, because what
--- is in the ledger can never be erased. The application reads them; pinledger_reader never does.
+-- is in the ledger can never be erased. The application reads them; pinledger_reader never does. A login of the application may store any
+-- row: their sizes are bounded here, and nodes read only those that the ledger names.
 --
 -- The …_except functions erase all secrets but those named. They keep those of the last day, because the ledger may be
 -- about to name them.
 
 -- Private halves of the keys that sign documents.
 CREATE TABLE pinledger.signing_secret (
-    kid        text        PRIMARY KEY,
-    kek_id     text        NOT NULL,
-    nonce      bytea       NOT NULL,
-    ciphertext bytea       NOT NULL,
+    kid        text        PRIMARY KEY CHECK (octet_length(kid) BETWEEN 1 AND 300),
+    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
+    ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
 );
 GRANT SELECT ON pinledger.signing_secret TO pinledger_app;
@@ -30,11 +31,11 @@ GRANT EXECUTE ON FUNCTION pinledger.erase_signing_secret TO pinledger_app;
 
 -- Private halves of the keys that sign deployed clients' formats.
 CREATE TABLE pinledger.client_secret (
-    secret     text        PRIMARY KEY,
-    app        text        NOT NULL,
-    kek_id     text        NOT NULL,
-    nonce      bytea       NOT NULL,
-    ciphertext bytea       NOT NULL,
+    secret     text        PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
+    app        text        NOT NULL CHECK (octet_length(app) BETWEEN 1 AND 300),
+    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
+    ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
 );
 GRANT SELECT ON pinledger.client_secret TO pinledger_app;
@@ -68,11 +69,11 @@ GRANT EXECUTE ON FUNCTION pinledger.erase_client_secrets_except TO pinledger_app
 
 -- Keys with which clients sign their reports.
 CREATE TABLE pinledger.telemetry_secret (
-    secret     text        PRIMARY KEY,
-    app        text        NOT NULL,
-    kek_id     text        NOT NULL,
-    nonce      bytea       NOT NULL,
-    ciphertext bytea       NOT NULL,
+    secret     text        PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
+    app        text        NOT NULL CHECK (octet_length(app) BETWEEN 1 AND 300),
+    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
+    ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
 );
 GRANT SELECT ON pinledger.telemetry_secret TO pinledger_app;
@@ -103,11 +104,11 @@ GRANT EXECUTE ON FUNCTION pinledger.erase_telemetry_secrets_except TO pinledger_
 
 -- Keys with which webhooks' deliveries are signed.
 CREATE TABLE pinledger.webhook_secret (
-    secret     text        PRIMARY KEY,
-    webhook    text        NOT NULL,
-    kek_id     text        NOT NULL,
-    nonce      bytea       NOT NULL,
-    ciphertext bytea       NOT NULL,
+    secret     text        PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
+    webhook    text        NOT NULL CHECK (octet_length(webhook) BETWEEN 1 AND 300),
+    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
+    ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
 );
 GRANT SELECT ON pinledger.webhook_secret TO pinledger_app;

@@ -28,8 +28,7 @@ package struct SecretWorker: Sendable {
         await PeriodicWorker(every: Self.interval, jitter: 0.1).run {
             // Where the database does not answer, what reads the ledger says so.
             guard let found = try? await self.look() else { return }
-            let new = self.services.secretFaults.take(found)
-            for failure in new.prefix(Self.lineLimit) {
+            for failure in self.services.secretFaults.take(found, tellingAtMost: Self.lineLimit) {
                 self.services.logger.log(.secretUnavailable, ["fault": "\(failure)"])
             }
         }
@@ -44,7 +43,7 @@ package struct SecretWorker: Sendable {
         // On the connection's thread: there may be many secrets.
         let (trial, end) = try await self.services.pool.reading { connection in
             try await connection.perform { @Sendable connection in
-                let secrets = try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) }
+                let secrets = try StoredSecret.named(in: state, at: now, on: connection)
                 // In this order: what was erased because the ledger names it no more was recorded before.
                 let end = try LedgerReader.end(on: connection).head.position
                 return (SecretTrial(of: key, on: secrets, in: state, at: now), end)

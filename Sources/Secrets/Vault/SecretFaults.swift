@@ -4,20 +4,29 @@ import Synchronization
 ///
 /// Only the feature that needs such a secret fails, as a webhook's delivery does: documents are served all the same.
 package final class SecretFaults: Sendable {
-    private let found = Mutex<[SecretTrial.Failure]>([])
+    private struct Content {
+        var found: [SecretTrial.Failure] = []
+        /// Those of them that were told.
+        var told: Set<SecretTrial.Failure> = []
+    }
+
+    private let content = Mutex(Content())
 
     package init() {}
 
-    package var all: [SecretTrial.Failure] { self.found.withLock { $0 } }
+    package var all: [SecretTrial.Failure] { self.content.withLock { $0.found } }
 
     /// Takes in what another look found.
     ///
-    /// - Returns: What was not there before.
-    package func take(_ failures: [SecretTrial.Failure]) -> [SecretTrial.Failure] {
-        self.found.withLock { found in
-            let known = Set(found)
-            found = failures
-            return failures.filter { !known.contains($0) }
+    /// - Parameter limit: The most that are told at once; the next look tells of others.
+    /// - Returns: What no look has told of since it came.
+    package func take(_ failures: [SecretTrial.Failure], tellingAtMost limit: Int) -> [SecretTrial.Failure] {
+        self.content.withLock { content in
+            content.found = failures
+            content.told.formIntersection(failures)
+            let new = Array(failures.filter { !content.told.contains($0) }.prefix(limit))
+            content.told.formUnion(new)
+            return new
         }
     }
 }

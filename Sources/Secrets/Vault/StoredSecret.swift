@@ -1,4 +1,6 @@
 package import Keys
+package import PinWire
+package import Pinning
 package import Postgres
 
 /// A secret as stored in the database: sealed, with its name and its owner.
@@ -24,13 +26,30 @@ package struct StoredSecret: Sendable {
             }
         }
 
-        /// Every secret of the kind: id, owner, id of the key-encryption key, nonce and ciphertext.
+        /// The secrets of the kind with the ids in `$1`, or all where that is null: id, owner, id of the key-encryption key, nonce and
+        /// ciphertext. Values that are longer than they can be are cut off, and are not opened.
         fileprivate var statement: String {
             switch self {
-            case .signing: "SELECT kid, '', kek_id, nonce, ciphertext FROM pinledger.signing_secret ORDER BY 1"
-            case .client: "SELECT secret, app, kek_id, nonce, ciphertext FROM pinledger.client_secret ORDER BY 1"
-            case .telemetry: "SELECT secret, app, kek_id, nonce, ciphertext FROM pinledger.telemetry_secret ORDER BY 1"
-            case .webhook: "SELECT secret, webhook, kek_id, nonce, ciphertext FROM pinledger.webhook_secret ORDER BY 1"
+            case .signing:
+                """
+                SELECT kid, '', left(kek_id, 100), substr(nonce, 1, 65), substr(ciphertext, 1, 16385)
+                FROM pinledger.signing_secret WHERE $1::text[] IS NULL OR kid = ANY ($1::text[]) ORDER BY 1
+                """
+            case .client:
+                """
+                SELECT secret, left(app, 300), left(kek_id, 100), substr(nonce, 1, 65), substr(ciphertext, 1, 16385)
+                FROM pinledger.client_secret WHERE $1::text[] IS NULL OR secret = ANY ($1::text[]) ORDER BY 1
+                """
+            case .telemetry:
+                """
+                SELECT secret, left(app, 300), left(kek_id, 100), substr(nonce, 1, 65), substr(ciphertext, 1, 16385)
+                FROM pinledger.telemetry_secret WHERE $1::text[] IS NULL OR secret = ANY ($1::text[]) ORDER BY 1
+                """
+            case .webhook:
+                """
+                SELECT secret, left(webhook, 300), left(kek_id, 100), substr(nonce, 1, 65), substr(ciphertext, 1, 16385)
+                FROM pinledger.webhook_secret WHERE $1::text[] IS NULL OR secret = ANY ($1::text[]) ORDER BY 1
+                """
             }
         }
     }
@@ -42,13 +61,31 @@ package struct StoredSecret: Sendable {
     package let nonce: [UInt8]
     package let ciphertext: [UInt8]
 
-    /// Every stored secret of a kind. Needs the rights of `pinledger_app`.
-    package static func all(_ kind: Kind, on connection: isolated PostgresConnection) throws -> [StoredSecret] {
-        try connection.query(kind.statement).map { row in
-            StoredSecret(
-                kind: kind, id: try row.text(0), owner: try row.text(1), keyEncryptionKeyID: try row.text(2),
-                nonce: try row.bytes(3), ciphertext: try row.bytes(4))
+    /// Every stored secret, for tools that look at all. Needs the rights of `pinledger_app`, as ``named(in:at:on:)`` does.
+    package static func all(on connection: isolated PostgresConnection) throws -> [StoredSecret] {
+        try Kind.allCases.flatMap { try Self.all($0, on: connection) }
+    }
+
+    static func all(_ kind: Kind, on connection: isolated PostgresConnection) throws -> [StoredSecret] {
+        try connection.query(kind.statement, [.null]).map { try StoredSecret(kind, $0) }
+    }
+
+    /// The stored secrets that a state names: others may be any number, which a login of the database has stored.
+    ///
+    /// - Parameter now: When the state was read.
+    package static func named(
+        in state: LedgerState, at now: Timestamp, on connection: isolated PostgresConnection
+    ) throws -> [StoredSecret] {
+        let named = Dictionary(grouping: NamedSecret.all(in: state, at: now), by: \.kind)
+        return try named.sorted { $0.key.rawValue < $1.key.rawValue }.flatMap { kind, named in
+            try connection.query(kind.statement, [.textArray(named.map(\.id))]).map { try StoredSecret(kind, $0) }
         }
+    }
+
+    private init(_ kind: Kind, _ row: PostgresRow) throws {
+        self.kind = kind
+        (self.id, self.owner, self.keyEncryptionKeyID) = (try row.text(0), try row.text(1), try row.text(2))
+        (self.nonce, self.ciphertext) = (try row.bytes(3), try row.bytes(4))
     }
 
     /// Its label; nil for a signing key that is not one of the ledger's.

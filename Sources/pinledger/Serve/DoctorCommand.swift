@@ -126,7 +126,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             let (state, secrets) = try await connection.perform { @Sendable connection in
                 (
                     try LedgerReader.signers(on: connection),
-                    try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) }
+                    try StoredSecret.all(on: connection)
                 )
             }
             let signers = state.signers

@@ -215,8 +215,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                         time: Timestamp(microseconds: try connection.query("SELECT now()").only.timestamp(0)),
                         documents: try DocumentCheck.Stored.all(connection),
                         names: try SecretCheck.Name.all(connection),
-                        secrets: opensSecrets
-                            ? try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) } : []
+                        secrets: opensSecrets ? try StoredSecret.all(on: connection) : []
                     )
                 }
             } catch let error as PostgresError where error.sqlState == "42501" && opensSecrets {

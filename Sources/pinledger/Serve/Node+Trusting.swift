@@ -69,12 +69,13 @@ extension Node {
     private func trial(
         of key: KeyEncryptionKey, in state: LedgerState, _ pool: PostgresPool
     ) async throws -> SecretTrial {
+        let now = Self.clock()
         let secrets = try await pool.reading { connection in
             try await connection.perform { @Sendable connection in
-                try StoredSecret.Kind.allCases.flatMap { try StoredSecret.all($0, on: connection) }
+                try StoredSecret.named(in: state, at: now, on: connection)
             }
         }
-        return SecretTrial(of: key, on: secrets, in: state, at: Self.clock())
+        return SecretTrial(of: key, on: secrets, in: state, at: now)
     }
 
     private static func refuse(_ trial: SecretTrial, of key: KeyEncryptionKey) throws {
