@@ -262,6 +262,12 @@ extension LogLine {
                 .critical, "a stored document is damaged and is not served",
                 advice:
                     "Run `pinledger fsck` to see all damage. A node with the key-encryption key replaces the document.")
+        case .documentsRestored:
+            .init(
+                .error, "stored documents are damaged; the node serves those that it has kept of the same apps",
+                advice:
+                    "Run `pinledger fsck` to see all damage. A node that can sign replaces them; if none can, read `signing_key_unavailable`."
+            )
         case .documentMisnamed:
             .init(
                 .critical, "a stored document has no valid app id and is not served",

@@ -65,6 +65,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case documentsLeftOver = "documents_left_over"
     case documentDamaged = "document_damaged"
     case documentMisnamed = "document_misnamed"
+    case documentsRestored = "documents_restored"
     case documentClash = "document_clash"
     case documentsContradictLedger = "documents_contradict_ledger"
     case documentsForked = "documents_forked"

@@ -227,6 +227,67 @@ def test_a_node_starts_and_serves_whatever_secret_cannot_be_opened_and_says_whic
         node.stop()
 
 
+def test_a_login_that_damages_secrets_documents_and_the_end_takes_no_document_from_clients(database, tmp_path):
+    options = ["--kek-file", str(database.key), "--state-directory", str(tmp_path / "state")]
+    node, api = database.serve(*options, "--trust-database")
+    try:
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "Before"})
+        document = api.get(f"/client/v1/apps/{APP}/document").body
+        kept = tmp_path / "state/documents"
+        eventually(lambda: document in kept.read_bytes(), "the document is kept")
+    finally:
+        node.stop()
+    for table, id in (("signing", "kid"), ("client", "secret"), ("telemetry", "secret"), ("webhook", "secret")):
+        database.execute(
+            f"""
+            SELECT pinledger.rewrap_secrets(
+                %s, array_agg({id}), array_agg(nonce), 'other', array_agg(nonce), array_agg('\\x00'::bytea))
+            FROM pinledger.{table}_secret
+            """, table)  # fmt: skip
+    damaged = database.execute(
+        """
+        SELECT pinledger.publish_documents(
+            array_agg(app), array_agg(version), array_agg(position), array_agg(content_sha256), array_agg(issued_at),
+            array_agg(expires_at), array_agg(kid), array_agg('damaged'::bytea), NULL, array_agg(sha256(body)))
+        FROM pinledger.document WHERE app = %s
+        """, APP)  # fmt: skip
+    assert damaged == [APP]
+
+    def is_served(halted: bool) -> None:
+        node, api = database.serve(*options)
+        try:
+            eventually(lambda: api.get(f"/client/v1/apps/{APP}/document").body == document, "the kept document is served")
+            assert document in kept.read_bytes()
+            ready = api.get("/readyz").json
+            assert (ready["serves"], ready["signs"]) == (True, False)
+            assert ready["writes"] is not halted
+            assert node.said("end_unauthenticated" if halted else "documents_restored")
+        finally:
+            node.stop()
+
+    is_served(halted=False)
+    # The end as well: the node that the key has authenticated before halts, and serves on.
+    assert database.execute(
+        "SELECT pinledger.authenticate_head(next_position, mac, overlay(mac placing '\\xdeadbeefdeadbeef'::bytea from 1)) "
+        "FROM pinledger.head"
+    )
+    is_served(halted=True)
+    # The operator may vouch for the database, whose earlier ends the key authenticates.
+    node, api = database.serve(*options, "--trust-database")
+    try:
+        api.must("PATCH", f"/v1/apps/{APP}", {"display_name": "After"})
+    finally:
+        node.stop()
+
+
+def test_sealed_secrets_that_a_login_stores_are_bounded(database):
+    for kind, columns in (("signing", 4), ("client", 5), ("telemetry", 5), ("webhook", 5)):
+        with pytest.raises(psycopg.errors.CheckViolation):
+            database.execute(
+                f"SELECT pinledger.store_{kind}_secret({', '.join(['%s'] * (columns - 2))}, %s, %s)",
+                *["junk"] * (columns - 2), b"0" * 24, b"0" * 20_000)  # fmt: skip
+
+
 def test_a_node_without_the_key_records_nothing_where_others_have_it(database):
     node, api = database.serve()
     try:

@@ -210,6 +210,70 @@ struct NodeMemoryKeeperTests {
         }
     }
 
+    @Test func `a node serves what it has kept where what is stored is no document, and nobody can sign it again`()
+        async throws
+    {
+        try await Self.run { node, directory, key, nowhere in
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            try await keeper.update()
+            try await node.makeKey()
+            let apps = [try Sample.app(), try Sample.app()]
+            for app in apps { try await node.execute(try Sample.create(app)) }
+            try await keeper.update()
+            let memory = try await Self.read(file).memory
+            let documents = try apps.map { try #require(node[$0]) }
+            let database = node.node.database
+            #expect(
+                try await eventually {
+                    try await database.query("SELECT count(*) FROM pinledger.document").only.int64(0) == 2
+                })
+            try await database.query(
+                "UPDATE pinledger.document SET body = 'garbage' WHERE app = $1", [.text(apps[0].text)])
+            let kept = KeptDocumentsFile(directory: directory)
+            let source = Publisher.KeptSource(file: kept, remembered: memory.documents, signedBy: memory.keys)
+            let view = try await TestNode.run(on: database) { try await $0.fullFold() }
+            try await PublishingNode.run(
+                on: database, .with { ($0.node.name, $0.node.view, $0.kept) = ("other", view, source) }
+            ) { other in
+                #expect(await eventually { other[apps[0]]?.bytes == documents[0].bytes })
+                #expect(other[apps[1]]?.bytes == documents[1].bytes && other.node.ledger.fault == nil)
+                var written = DocumentKeeper(file: kept)
+                let isWritten = try await eventually {
+                    try await written.keep([], of: other.publisher.table, onlyAdds: false)
+                }
+                #expect(isWritten)
+                #expect(await kept.read(memory.documents).remembered == memory.documents)
+            }
+        }
+    }
+
+    @Test func `the file of kept documents is written again once what it has was compared with what is stored`()
+        async throws
+    {
+        try await Self.run { node, directory, key, _ in
+            try await node.makeKey()
+            let app = try Sample.app()
+            try await node.execute(try Sample.create(app))
+            let document = try #require(node[app])
+            let file = KeptDocumentsFile(directory: directory)
+            _ = try await file.append([document], to: nil)
+            let table = DocumentTable()
+            table.remember([app: document.remembered], isStrict: false)
+            table.awaitKept()
+            table.adopt([]) { _ in
+                .serve
+            } onContradiction: { _, _ in
+            }
+            #expect(table.lacksAll && table.missing == [app.text])
+            var keeper = DocumentKeeper(file: file)
+            #expect(try await !keeper.keep([], of: table, onlyAdds: false))
+            #expect(await file.read([app: document.remembered]).remembered.count == 1)
+            table.takeKept([])
+            #expect(try await keeper.keep([], of: table, onlyAdds: false))
+        }
+    }
+
     @Test func `the file of the process before is added to while documents are still verified`() async throws {
         try await Self.run { node, directory, key, _ in
             try await node.makeKey()

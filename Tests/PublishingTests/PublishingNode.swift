@@ -5,9 +5,10 @@ import NIOCore
 import PinWire
 import Pinning
 import Postgres
-import Publishing
 import Secrets
 import Testing
+
+@testable import Publishing
 
 /// A node that publishes: signing keys, publisher and table beside the ledger.
 struct PublishingNode: Sendable {
@@ -20,6 +21,8 @@ struct PublishingNode: Sendable {
         /// Nil for a node that only serves.
         var keyEncryptionKey: KeyEncryptionKey?
         var schedule = Publisher.Schedule()
+        /// What it has kept itself, and remembers having served.
+        var kept: Publisher.KeptSource?
 
         static func with(_ change: (inout Setup) -> Void) -> Setup {
             var setup = Setup()
@@ -41,6 +44,10 @@ struct PublishingNode: Sendable {
                 ),
                 schedule: setup.schedule, table: DocumentTable(), logger: node.logger, clock: setup.node.clock
             )
+            if let kept = setup.kept {
+                publisher.table.remember(kept.remembered, isStrict: false)
+                await publisher.fallBack(on: kept)
+            }
             _ = try await publisher.load()
             let task = Task { await publisher.run() }
             let result: Result<R, any Error>

@@ -256,24 +256,39 @@ package struct Follower: Sendable {
         guard let key = self.ledger.key else { return }
         let (base, end) = (self.ledger.view, try await self.reader.head())
         // A damaged head may lie below the snapshot from which the node started.
-        guard base.head.position < end.position else { return }
-        var bound = end.position
+        guard base.head.position < end.position,
+            let authentic = try await self.lastEnd(authenticatedBy: key, in: base.head.position..<end.position)
+        else { return }
+        let fold = try await self.fold(base, to: authentic)
+        self.ledger.advance(
+            from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
+            entries: fold.entries)
+        if let fault = fold.fault { throw fault }
+    }
+
+    /// True where the node's key authenticates one of the last ``searchLimit`` ends of the ledger: it is the ledger's key then, whatever
+    /// has become of the present end and of the secrets.
+    package func keyIsOfLedger() async throws -> Bool {
+        guard let key = self.ledger.key else { return false }
+        let end = try await self.reader.head().position
+        return end > 0 ? try await self.lastEnd(authenticatedBy: key, in: 0..<end) != nil : false
+    }
+
+    /// The last end behind the first of `positions`, among ``searchLimit``, that a key authenticates.
+    private func lastEnd(authenticatedBy key: BatchKey, in positions: Range<Int64>) async throws -> Head? {
+        var bound = positions.upperBound
         var searched = 0
-        while searched < Self.searchLimit {
+        while searched < Self.searchLimit, bound > positions.lowerBound {
             let page = try await self.reader.macs(
-                at: base.head.position..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
+                at: positions.lowerBound..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
             for candidate in page where key.defect(of: candidate.mac, beside: candidate.head) == nil {
-                let fold = try await self.fold(base, to: candidate.head)
-                self.ledger.advance(
-                    from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
-                    entries: fold.entries)
-                if let fault = fold.fault { throw fault }
-                return
+                return candidate.head
             }
-            guard let last = page.last else { return }
+            guard let last = page.last else { return nil }
             bound = last.head.position - 1
             searched += page.count
         }
+        return nil
     }
 
     /// Reads on to the last end of the ledger that the node verifies as it does others, where events behind it are missing: a node

@@ -39,7 +39,9 @@ struct Readiness: Sendable {
         // A halted node serves the last good documents, where it has any.
         let hasDocuments = services.publisher.table.count > 0
         let isReading = services.ledger.isReading
-        self.serves = !isDraining && !isReading && (!isHalted || hasDocuments)
+        // A node that has lost all that it has served would answer that there is nothing.
+        let lacksDocuments = isHalted ? !hasDocuments : services.publisher.table.lacksAll
+        self.serves = !isDraining && !isReading && !lacksDocuments
         self.servesDocuments =
             self.serves || !isDraining && isReading && services.publisher.table.hasServed
         self.writes =

@@ -25,6 +25,8 @@ package final class DocumentTable: Sendable {
         var remembered: [String: NodeMemory.Document]?
         /// Whether nothing else may be served.
         var servesOnlyRemembered = false
+        /// Whether the node has kept documents that are still to take the place of stored ones which must not be served.
+        var awaitsKept = false
         /// What to do with a stored document.
         var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
         /// Called with two documents of one version with different contents: the one that stays, and the new one.
@@ -171,12 +173,13 @@ package final class DocumentTable: Sendable {
     /// Puts documents in place, except where a newer one stands there, or one of its version with other content.
     package func put(_ new: [PublishedDocument]) { self.put(new) { _ in true } }
 
-    /// The verified documents that are not held back, and whether those are all.
+    /// The verified documents that are not held back, and whether those are all that the node can have.
     package var current: (documents: [PublishedDocument], isComplete: Bool) {
         // Outside the lock: requests do not wait for it.
         let content = self.content.withLock { $0 }
         return (
-            content.documents.values.filter { content.isCurrent($0) }, content.isAdopted && content.unchecked.isEmpty
+            content.documents.values.filter { content.isCurrent($0) },
+            content.isAdopted && content.unchecked.isEmpty && !content.awaitsKept
         )
     }
 
@@ -190,6 +193,29 @@ package final class DocumentTable: Sendable {
         self.content.withLock { content in
             content.remembered = Dictionary(uniqueKeysWithValues: documents.map { ($0.key.text, $0.value) })
             content.servesOnlyRemembered = isStrict
+        }
+    }
+
+    /// Counts what there is as incomplete until ``takeKept(_:)``.
+    func awaitKept() { self.content.withLock { $0.awaitsKept = true } }
+
+    /// The apps whose document the node has served before, and of which it has none now, verified or not.
+    var missing: Set<String> {
+        self.content.withLock { content in
+            Set(content.remembered?.keys.filter { content.documents[$0] == nil && content.unchecked[$0] == nil } ?? [])
+        }
+    }
+
+    /// Takes in documents that the node has kept, which are still to be verified, of apps that have none.
+    func takeKept(_ kept: [DocumentStore.Stored]) {
+        self.content.withLock { content in
+            content.awaitsKept = false
+            for stored in kept {
+                let name = stored.document.app.text
+                guard content.documents[name] == nil, content.unchecked[name] == nil else { continue }
+                content.unchecked[name] = .stored([stored])
+            }
+            self.changes.wrappingAdd(1, ordering: .releasing)
         }
     }
 
@@ -324,6 +350,13 @@ package final class DocumentTable: Sendable {
 
     /// Whether a verified document was in place since the node started.
     package var hasServed: Bool { self.content.withLock { $0.hasServed } }
+
+    /// Whether the node has served documents before, and has none now.
+    package var lacksAll: Bool {
+        self.content.withLock { content in
+            content.documents.isEmpty && content.unchecked.isEmpty && content.remembered?.isEmpty == false
+        }
+    }
 
     /// The number of apps with a document.
     package var count: Int {

@@ -42,21 +42,21 @@ package actor Publisher {
     /// The JOSE type of native documents.
     package static let documentType = "pinset+jws"
 
-    private let ledger: Ledger
+    let ledger: Ledger
     private let keys: SigningKeys
-    private let store: DocumentStore
+    let store: DocumentStore
     private let listener: PostgresListener
     private let schedule: Schedule
     private let clock: @Sendable () -> Timestamp
-    private let logger: Logger
+    let logger: Logger
     private let signed: Counter
     package nonisolated let table: DocumentTable
     /// What it signs while the ledger is to record documents.
     package nonisolated let unrecorded = UnrecordedPublications()
 
-    private nonisolated let judge: DocumentJudge
+    nonisolated let judge: DocumentJudge
     /// The requests that wait until local changes are published.
-    private nonisolated let waiters = PublicationWaiters()
+    nonisolated let waiters = PublicationWaiters()
     /// Signed and served here, and not stored yet: the newest of each app, so never more than there are apps.
     private var unstored: [AppID: DocumentStore.Outgoing] = [:]
     /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
@@ -65,6 +65,8 @@ package actor Publisher {
     private var unfit: [AppID: [UInt8]] = [:]
     /// True where the database had the private half of the active key when it was last looked for.
     private var isActiveKeyStored = true
+    /// The documents that this node has kept; nil where it keeps none, or has taken them in.
+    var keptSource: KeptSource?
     private let storing = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     package init(
@@ -82,71 +84,6 @@ package actor Publisher {
         self.logger = logger
         self.clock = clock
         self.judge = DocumentJudge(ledger: ledger, logger: logger)
-    }
-
-    /// Loads every stored document. Called when the ledger is read.
-    ///
-    /// - Parameter kept: What takes the place of stored documents, on a node whose database has lost them.
-    /// - Returns: The highest position of the ledger at which one of them was made, or one that was served before; 0 where
-    ///   there is none. It is always recorded before its documents are stored: a ledger that ends before it has lost events.
-    ///   A position beyond the database's own ledger counts only where a key of the ledger signed it.
-    package func load(_ kept: KeptDocuments = .none) async throws -> Int64 {
-        let (stored, unreadable) = try await self.store.load(nil)
-        for app in unreadable {
-            self.logger.log(.documentMisnamed, ["app": "\(app)"])
-        }
-        let judge = self.judge
-        // Verified at once: one that is damaged must not take the place of a sound one.
-        let served = self.table.adopt(stored + kept.stored.filter { judge.isAuthentic($0.document) }) {
-            judge.rule(on: $0)
-        } onContradiction: { held, new in
-            judge.halt(
-                .contradicted(
-                    app: held.app.text, version: held.version, published: Hex.encode(held.contentDigest),
-                    made: Hex.encode(new.contentDigest)))
-        }
-        self.waiters.advance(to: self.ledger.position)
-        let published =
-            stored.lazy.filter { $0.document.position <= $0.ledgerEnd || judge.isAuthentic($0.document) }
-            .map(\.document.position).max() ?? 0
-        return max(published, served)
-    }
-
-    /// Loads every stored document while the ledger is still to be read: those are served that a key has signed which the node
-    /// remembers. ``load(_:)`` follows.
-    ///
-    /// - Parameter kept: What the node has kept of the documents that it has served.
-    /// - Throws: The database's error, before anything has changed.
-    package func loadEarly(_ kept: KeptDocuments) async throws {
-        let stored = try await self.store.load(nil).stored
-        self.adoptEarly(stored + kept.stored)
-    }
-
-    /// As ``loadEarly(_:)``, without the database's documents: it does not answer now.
-    package func loadKept(_ kept: KeptDocuments) { self.adoptEarly(kept.stored) }
-
-    private func adoptEarly(_ stored: [DocumentStore.Stored]) {
-        let judge = self.judge
-        self.table.adopt(stored, isEarly: true) {
-            judge.earlyRule(on: $0)
-        } onContradiction: { _, _ in
-        }
-    }
-
-    /// Takes in documents that other nodes have published since ``loadEarly(_:)``.
-    ///
-    /// - Parameter hasMoreKeys: Whether more keys are known than at the last call: what was refused is looked at again.
-    package func refreshEarly(hasMoreKeys: Bool = false) async throws {
-        if hasMoreKeys { self.table.forgetRejected() }
-        try await self.loadOutdated { stored in
-            for each in stored {
-                if self.judge.earlyRule(on: each) == .serve {
-                    self.table.put([each.document.published])
-                } else {
-                    self.table.reject(each.document)
-                }
-            }
-        }
     }
 
     /// Signs the changes that stored documents lack, since this node may have served them before it was killed; holds
@@ -213,7 +150,10 @@ package actor Publisher {
             group.addTask { await self.followStore() }
             group.addTask { await self.sweep() }
             group.addTask { await self.storeSigned() }
-            group.addTask { await self.table.checkAll() }
+            group.addTask {
+                await self.table.checkAll()
+                await self.restoreKept()
+            }
             await group.waitForAll()
         }
         self.waiters.advance(to: .max)
@@ -277,7 +217,7 @@ package actor Publisher {
 
     private func loadOutdated() async throws { try await self.loadOutdated { self.take($0) } }
 
-    private func loadOutdated(_ take: ([DocumentStore.Stored]) -> Void) async throws {
+    func loadOutdated(_ take: ([DocumentStore.Stored]) -> Void) async throws {
         let apps = try await self.store.outdated(in: self.table)
         for start in stride(from: 0, to: apps.count, by: 500) {
             take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)

@@ -17,6 +17,8 @@ struct Recollection {
     var kept = KeptDocuments.none
     /// What the node has served before; nil where it remembers nothing.
     var documents: [AppID: NodeMemory.Document]?
+    /// The documents that the node has kept, where the database may turn out to have lost some.
+    var source: Publisher.KeptSource?
 }
 
 extension Node {
@@ -101,12 +103,14 @@ extension Node {
                 self.logger.log(.memoryContradicted, ["fault": "\(said)"])
                 ledger.halt(fault)
             }
-            // A damaged database may lack documents too.
+            let (documents, keys) = (KeptDocumentsFile(directory: file.directory), isTrusted ? memory.keys : [:])
+            // A damaged database may lack documents too. A sound one shows it later: reading thousands takes a second.
             if ledger.fault != nil || ledger.unsigned != nil {
-                recalled.kept = await KeptDocumentsFile(directory: file.directory).read(
-                    memory.documents, signedBy: isTrusted ? memory.keys : [:])
+                recalled.kept = await documents.read(memory.documents, signedBy: keys)
                 memory.documents.merge(recalled.kept.remembered) { $1 }
                 remembered?.documents = memory.documents
+            } else {
+                recalled.source = Publisher.KeptSource(file: documents, remembered: memory.documents, signedBy: keys)
             }
             recalled.documents = memory.documents
             if isTrusted { ledger.remember(keys: memory.keys, at: memory.position) }

@@ -54,6 +54,7 @@ extension Node {
             publisher.table.remember(
                 documents, isStrict: isShort || ledger.fault?.contradictsMemory ?? false)
         }
+        if let source = recalled.source { await publisher.fallBack(on: source) }
         let published = try await publisher.load(recalled.kept)
         if ledger.fault == nil, published > ledger.endSeen {
             try await self.haltOnDamage(ledger) {
@@ -63,7 +64,7 @@ extension Node {
                 guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
             }
         }
-        try await self.checkSigning(services.keys, ledger, pool)
+        try await self.checkSigning(services.keys, ledger, follower, pool)
         return StartProgress.Started(keeper: recalled.keeper, audit: audit)
     }
 
@@ -223,7 +224,7 @@ extension Node {
             try await follower.readToEnd(trusting: true, onWaiting: onWaiting)
             if !self.configuration.isReadOnly {
                 // A MAC of a wrong key would keep every node with the right one from recording.
-                try await self.checkKey(opensSecretsOf: ledger.view.state, pool, beside: defect)
+                try await self.checkKey(opensSecretsOf: ledger.view.state, follower, pool, beside: defect)
                 guard try await LedgerReader(pool: pool).authenticateEnd(of: ledger) else { throw fault }
             }
             self.logger.log(.endTrusted, ["fault": "\(fault)"])

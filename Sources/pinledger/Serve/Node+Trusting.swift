@@ -28,13 +28,14 @@ extension Node {
             status: .notVerified)
     }
 
-    /// Refuses a key-encryption key that shows nothing of being the ledger's, before anything is authenticated with it.
+    /// Refuses a key-encryption key that shows nothing of being the ledger's, before anything is authenticated with it. A key that
+    /// authenticates an earlier end of the ledger is the ledger's, whatever has become of the secrets.
     ///
     /// - Parameter defect: What is wrong with the MAC of the ledger's end.
     func checkKey(
-        opensSecretsOf state: LedgerState, _ pool: PostgresPool, beside defect: BatchKey.Defect
+        opensSecretsOf state: LedgerState, _ follower: Follower, _ pool: PostgresPool, beside defect: BatchKey.Defect
     ) async throws {
-        guard let key = self.configuration.keyEncryptionKey else { return }
+        guard let key = self.configuration.keyEncryptionKey, try await !follower.keyIsOfLedger() else { return }
         let trial = try await self.trial(of: key, in: state, pool)
         try Self.refuse(trial, of: key)
         guard trial.opened == 0, defect == .otherKey else { return }
@@ -47,7 +48,7 @@ extension Node {
 
     /// Refuses a key-encryption key of another ledger. Where it is this ledger's, and the private half of the active signing key is
     /// gone or damaged, the node starts, and says that it cannot sign: clients need what it serves.
-    func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ pool: PostgresPool) async throws {
+    func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool) async throws {
         guard keys.hasKeyEncryptionKey, let key = self.configuration.keyEncryptionKey else { return }
         switch ledger.fault {
         case nil:
@@ -58,7 +59,8 @@ extension Node {
             }
         case .unauthenticated(_, _, .otherKey):
             // Either this node has the wrong key, or the database states another one without reason.
-            guard let state = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }),
+            guard (try? await follower.keyIsOfLedger()) == false,
+                let state = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }),
                 let trial = try? await self.trial(of: key, in: state, pool)
             else { return }
             try Self.refuse(trial, of: key)
