@@ -136,6 +136,109 @@ struct SimulationTests {
         #expect(result.hosts[0].judgementChanges == [])
     }
 
+    private static let listed = Rollout.hashedID("device-1", salt: "s")
+
+    /// Changes of a document with a candidate that enforces other pins, and the devices that the sample cannot tell of.
+    private static let unsampled: [(from: Rollout?, to: Rollout?, kinds: [Simulation.Unsampled])] = [
+        (Self.rollout(0), Self.rollout(2500), []), (Self.rollout(1000), Self.rollout(3500), []),
+        (Self.rollout(3500), Self.rollout(10_000), []), (Self.rollout(10_000), Self.rollout(0), []),
+        (Self.rollout(1000), nil, []), (Self.rollout(0), Self.rollout(0), []),
+        (
+            Self.rollout(0), Rollout(basisPoints: 10_000, method: .geography, salt: "s", countries: ["DE"]),
+            [.country]
+        ),
+        (
+            Self.rollout(0), Rollout(basisPoints: 0, method: .whitelist, salt: "s", whitelist: [Self.listed]),
+            [.listedID]
+        ),
+        (
+            Rollout(basisPoints: 10_000, salt: "s"),
+            Rollout(basisPoints: 10_000, salt: "s", exclusions: [Self.listed]), [.listedID]
+        ),
+        // The same devices stay on either side.
+        (
+            Rollout(basisPoints: 1000, salt: "s", whitelist: [Self.listed]),
+            Rollout(basisPoints: 3500, salt: "s", whitelist: [Self.listed]), []
+        ),
+        (
+            Rollout(basisPoints: 0, method: .geography, salt: "s", countries: ["DE"]),
+            Rollout(basisPoints: 10_000, method: .geography, salt: "s", countries: ["DE"], whitelist: [Self.listed]),
+            [.country, .listedID]
+        ),
+    ]
+
+    @Test(arguments: unsampled.indices)
+    func `a simulation names the devices that the change reaches and no sampled device tells of`(
+        index: Int
+    ) throws {
+        let (from, to, kinds) = Self.unsampled[index]
+        let result = Self.run(try Self.document(from), try Self.document(to))
+        #expect(result.unsampled == kinds)
+        if kinds.isEmpty { #expect((result.judgingDifferently > 0) == (from != to)) }
+    }
+
+    @Test func `a version gate reaches devices of which an unknown population tells nothing`() throws {
+        let gate = VersionGate(minimum: try AppVersion("3.0.0"))
+        let (before, after) = (try Self.document(Self.rollout(0), gate: gate), try Self.document(nil, gate: gate))
+        #expect(Self.run(before, after).unsampled == [.appVersion])
+        #expect(Self.run(before, after).judgingDifferently == 0)
+        let old = Population(source: .known, cohorts: [.init(appVersion: "2.9", weight: 1)])
+        #expect(Self.run(before, after, old).unsampled == [.rare])
+        let new = Population(source: .known, cohorts: [.init(appVersion: "3.1", weight: 1)])
+        #expect(Self.run(before, after, new).unsampled == [])
+        let build = VersionGate(minimumBuild: 40)
+        #expect(
+            Self.run(try Self.document(Self.rollout(0), gate: build), try Self.document(nil, gate: build), new)
+                .unsampled == [.build])
+    }
+
+    @Test func `a share that no sampled device is drawn into is not taken for nothing`() throws {
+        let result = Self.run(try Self.document(Self.rollout(0)), try Self.document(Self.rollout(1)), sample: 1)
+        #expect(result.unsampled == [.rare])
+    }
+
+    @Test func `a kill switch of some app versions reaches devices of which an unknown population tells nothing`()
+        throws
+    {
+        let before = try Self.document(nil)
+        var after = before
+        after.killSwitches = [
+            Document.KillSwitch(
+                scope: "app_versions", host: nil, versions: VersionGate(maximum: try AppVersion("2.0")),
+                engagedAt: Timestamp(seconds: 1_799_999_000), expiresAt: Timestamp(seconds: 1_800_009_000))
+        ]
+        #expect(Self.run(before, after).unsampled == [.appVersion])
+        #expect(Self.run(after, before).unsampled == [.appVersion])
+        #expect(Self.run(after, after).unsampled == [])
+        after.killSwitches = [
+            Document.KillSwitch(
+                scope: "app", host: nil, engagedAt: Timestamp(seconds: 1_799_999_000),
+                expiresAt: Timestamp(seconds: 1_800_009_000))
+        ]
+        #expect(Self.run(before, after).unsampled == [])
+        #expect(Self.run(before, after).judgingDifferently == 10_000)
+    }
+
+    @Test func `pins of an arm that no sampled device has are not taken for unchanged`() throws {
+        let rollout = Rollout(basisPoints: 0, method: .whitelist, salt: "s", whitelist: [Self.listed])
+        let before = try Self.document(rollout)
+        var after = before
+        after.hosts[0].candidate?.pins.removeLast()
+        #expect(Self.run(before, after).unsampled == [.listedID])
+        after = before
+        after.hosts[0].baseline?.pins.removeLast()
+        #expect(Self.run(before, after).unsampled == [])
+        var other = Document.Host(
+            pattern: try HostPattern("*.example.org"), includesSubdomains: false,
+            baseline: after.hosts[0].baseline, candidate: nil, rollout: nil)
+        other.baseline?.mode = .off
+        after.hosts.append(other)
+        let names = ["www.example.org", "API.example.com.", "unknown.example", "not a name"]
+        let result = Simulation(from: before, to: after, hosts: names, at: Timestamp(seconds: 1_800_000_000))
+            .run(on: .assumed, sample: 10)
+        #expect(result.unsampled == [])
+    }
+
     @Test(arguments: [([1, 1, 1], 10), ([5, 3, 2], 7), ([1_000_000_000_000, 1], 3), ([1], 0), ([3, 3, 3, 1], 1)])
     func `a sample is divided without losing a device`(weights: [Int64], sample: Int) {
         let population = Population(source: .given, cohorts: weights.map { .init(weight: $0) })

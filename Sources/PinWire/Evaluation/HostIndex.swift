@@ -60,7 +60,7 @@ package struct HostIndex: Sendable {
 
     /// A host name in the form of patterns: ASCII in lower case, without a trailing dot. Nil for a text that cannot be
     /// one: empty, longer than 253 characters, not ASCII, with an empty label.
-    static func canonical(_ name: String) -> String? {
+    package static func canonical(_ name: String) -> String? {
         var wasDot = true
         var isPlain = true
         for byte in name.utf8 {

@@ -11,11 +11,17 @@ struct CandidateReach {
     var rollouts: [Rollout?]
 
     init(of pattern: HostPattern, _ host: Host, in app: App) {
-        self.gate = app.versionGate
-        self.rollouts = [
-            app.rollout?.salted("app:\(app.id)", revision: app.rolloutRevision),
-            host.rollout?.salted("host:\(pattern)", revision: host.rolloutRevision),
-        ]
+        self.init(
+            gate: app.versionGate,
+            rollouts: [
+                app.rollout?.salted("app:\(app.id)", revision: app.rolloutRevision),
+                host.rollout?.salted("host:\(pattern)", revision: host.rolloutRevision),
+            ])
+    }
+
+    init(gate: VersionGate?, rollouts: [Rollout?]) {
+        self.gate = gate
+        self.rollouts = rollouts
     }
 
     /// Whether no device is in.

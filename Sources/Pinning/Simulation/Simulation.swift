@@ -49,6 +49,8 @@ package struct Simulation: Sendable {
         package var hosts: [HostMoves] = []
         package var appVersions: [String?: Share] = [:]
         package var platforms: [ClientPlatform?: Share] = [:]
+        /// The devices that may judge connections to the hosts differently, and of which the sample has none.
+        package var unsampled: [Unsampled] = []
     }
 
     private let before: Evaluator
@@ -100,7 +102,22 @@ package struct Simulation: Sendable {
             let all = tallies.values.map { Move(from: $0.from, to: $0.to, devices: $0.devices) }
             return HostMoves(host: host, moves: all.sorted { ($1.devices, $0.order) < ($0.devices, $1.order) })
         }
+        let unsampled = self.unsampled(result.hosts, blindSpots: population.blindSpots)
+        result.unsampled = Unsampled.allCases.filter(unsampled.contains)
         return result
+    }
+
+    private func unsampled(_ hosts: [HostMoves], blindSpots: [Population.Trait]) -> Set<Unsampled> {
+        let (before, after) = (self.before.document, self.after.document)
+        let (old, new) = (HostIndex(before), HostIndex(after))
+        var unsampled: Set<Unsampled> = []
+        for host in hosts {
+            let now = SampledName(host.host, after, new, at: self.time)
+            unsampled.formUnion(
+                SampledName(host.host, before, old, at: self.time)
+                    .unsampled(to: now, host.moves, blindSpots: blindSpots))
+        }
+        return unsampled
     }
 
     /// The key that identifies the results of one host and one document: the pins follow from it.

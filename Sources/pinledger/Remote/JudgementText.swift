@@ -12,8 +12,18 @@ enum JudgementText {
         let changes = (simulation["hosts"]?.arrayValue ?? []).flatMap { host in
             (host["judged_differently"]?.arrayValue ?? []).map { (host: host.text("host"), change: $0) }
         }
-        guard !changes.isEmpty else { return ["no connection is judged differently (\(sampled))."] }
-        let isWiderOnly = changes.allSatisfy { $0.change["key"] != nil && $0.change["to"] == "accept" }
+        let unsampled = (simulation["not_sampled"]?.arrayValue ?? []).map(Self.unsampled).joined(separator: ", or ")
+        guard !changes.isEmpty else {
+            guard unsampled.isEmpty else {
+                return [
+                    "not known for devices \(unsampled): no such device was sampled. "
+                        + "No other connection is judged differently (\(sampled))."
+                ]
+            }
+            return ["no connection is judged differently (\(sampled))."]
+        }
+        let isWiderOnly =
+            unsampled.isEmpty && changes.allSatisfy { $0.change["key"] != nil && $0.change["to"] == "accept" }
         let sentence =
             isWiderOnly
             ? "no connection is judged differently, except with these keys (\(sampled)):"
@@ -26,6 +36,9 @@ enum JudgementText {
             )
         }
         if changes.count > Self.limit { lines.append("  and \(changes.count - Self.limit) more") }
+        if !unsampled.isEmpty {
+            lines.append("  not known for devices \(unsampled): no such device was sampled")
+        }
         return lines
     }
 
@@ -35,6 +48,17 @@ enum JudgementText {
         case "known": "devices as clients reported them"
         case "given": "devices of the given population"
         default: "assumed devices: no client reported any"
+        }
+    }
+
+    /// A kind of devices of which the sample has none, as the words after "devices".
+    private static func unsampled(_ kind: JSON) -> String {
+        switch kind.stringValue {
+        case "app_version": "that report their app version"
+        case "build": "that report their build"
+        case "country": "whose country is known"
+        case "listed_id": "with an id on a whitelist or exclusion list"
+        default: "of another kind, which the rules treat differently"
         }
     }
 

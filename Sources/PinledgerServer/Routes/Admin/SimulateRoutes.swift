@@ -92,6 +92,7 @@ struct SimulateRoutes: Sendable {
                 "devices": .integer(Int64(result.sample.devices)),
                 "moved": .integer(Int64(result.sample.moved)),
                 "judging_differently": .integer(Int64(result.judgingDifferently)),
+                "not_sampled": .array(result.unsampled.map { .string($0.rawValue) }),
                 "hosts_left_out": .integer(Int64(leftOut)),
                 "hosts": .array(result.hosts.map(\.json)),
                 "app_versions": .array(Self.json(result.appVersions, "app_version") { $0 }),
