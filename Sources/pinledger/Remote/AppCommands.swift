@@ -187,18 +187,3 @@ enum HostText {
         return lines.joined(separator: "\n")
     }
 }
-
-/// A rollout for people.
-enum RolloutText {
-    static func text(_ rollout: JSON) -> String {
-        let points = rollout["basis_points"]?.integerValue ?? 0
-        let share = points % 100 == 0 ? "\(points / 100)" : "\(Double(points) / 100)"
-        let seed = (rollout["seed"]?.arrayValue ?? []).compactMap(\.stringValue).joined(separator: ", ")
-        var text = "\(share) % by \(rollout.text("method")) of \(seed)"
-        if rollout["sticky"] == false { text += ", a new cohort with each edit" }
-        if let countries = rollout["countries"]?.arrayValue {
-            text += ", in \(countries.compactMap(\.stringValue).joined(separator: " "))"
-        }
-        return text
-    }
-}

@@ -50,7 +50,7 @@ struct EventSentence {
             self.data["version_gate"].flatMap { $0 == .null ? nil : $0 } == nil
                 ? "All versions of \(self.app) get candidates."
                 : "Only some versions of \(self.app) get candidates."
-        case "AppRolloutSet": "\(Self.share(self.data["rollout"])) of the devices of \(self.app) get its candidates."
+        case "AppRolloutSet": "\(RolloutText.devices(self.data["rollout"], of: self.app)) get its candidates."
         case "FallbackSet": "The behaviour of \(self.app) without a document has changed."
         case "MonitoringSet": "The monitoring of \(self.app) has changed."
         case "PinsValidUntilSet":
@@ -97,10 +97,14 @@ struct EventSentence {
         switch self.event.text("type") {
         case "KillSwitchEngaged":
             return "Pinning is OFF for \(self.place)\(versions) until \(self.data.time("expires_at"))."
-        case "KillSwitchReleased": return "Pinning is ON again for \(self.place)\(versions.dropLast())."
+        case "KillSwitchReleased":
+            return
+                "The kill switch of \(self.place)\(versions) is released: the modes of its policies hold again, unless another switch stands."
         case "FleetKillSwitchEngaged":
             return "Pinning is OFF for all apps until \(self.data.time("expires_at"))."
-        case "FleetKillSwitchReleased": return "Pinning is ON again for all apps."
+        case "FleetKillSwitchReleased":
+            return
+                "The kill switch of all apps is released: the modes of their policies hold again, unless another switch stands."
         default: return nil
         }
     }
@@ -110,11 +114,11 @@ struct EventSentence {
         case "CandidateStarted": "\(self.place) has a candidate."
         case "CandidatePromoted": "The candidate of \(self.place) is the baseline now."
         case "CandidateDropped": "The candidate of \(self.place) is dropped: all devices get the baseline."
-        case "HostRolloutSet": "\(Self.share(self.data["rollout"])) of the devices get the candidate of \(self.place)."
+        case "HostRolloutSet": "\(RolloutText.devices(self.data["rollout"])) get the candidate of \(self.place)."
         case "RolloutPlanSet": "The rollout of \(self.place) follows a plan."
         case "RolloutPlanCleared": "The rollout of \(self.place) no longer has a plan. Its share stays."
         case "RolloutStepTaken":
-            "The rollout of \(self.place) is at step \(self.data.text("step")): \(Self.share(self.data)) of the devices."
+            "The rollout of \(self.place) is at step \(self.data.text("step")), with a share of \(RolloutText.share(self.data))."
         case "RolloutStepApproved": "Step \(self.data.text("step")) of the rollout of \(self.place) is approved."
         case "RolloutSampleReached":
             "Enough installs reported in step \(self.data.text("step")) of the rollout of \(self.place)."
@@ -195,11 +199,5 @@ struct EventSentence {
         case "WebhookSecretRotated": "The webhook \(id) signs with a new secret; the old one is valid for another day."
         default: nil
         }
-    }
-
-    /// The share of a rollout; all where there is none.
-    private static func share(_ rollout: JSON?) -> String {
-        guard let points = rollout?["basis_points"]?.integerValue else { return "All" }
-        return Percent.text(basisPoints: Int(points))
     }
 }
