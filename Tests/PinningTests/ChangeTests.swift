@@ -267,6 +267,38 @@ import Testing
                 .setEndpoints(host("new.example.com"), elsewhere),
             ]
         ),
+        // The server acts on fewer reports.
+        ([acting], [.setMonitoring(Monitoring(isEnabled: true, failureThreshold: 499, reaction: .act))]),
+        ([acting], [.setMonitoring(Monitoring(isEnabled: true, reaction: .act, countsUnsigned: true))]),
+        (
+            [.setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .act))],
+            [.setMonitoring(Monitoring(isEnabled: true, failureThreshold: 1, reaction: .act))]
+        ),
+        (
+            [
+                .startCandidate(api, mode: .off, copiesBaseline: nil, pins: []), canary,
+                .rollout(api, .setPlan(RolloutPlan.Terms(steps: [RolloutPlan.Step(10_000)]))),
+            ], [.setMonitoring(Monitoring(countsUnsigned: true))]
+        ),
+        // Installs of a deployed client get nothing, or nothing that they read.
+        ([.setClient(.remoteConfig, ClientSettings())], [.removeClient(.remoteConfig)]),
+        ([.setClient(.netkit, ClientSettings())], [.removeClient(.netkit)]),
+        (
+            [.setClient(.remoteConfig, ClientSettings())],
+            [.setClient(.remoteConfig, ClientSettings(parameter: "other"))]
+        ),
+        (
+            [.setClient(.remoteConfig, ClientSettings())],
+            [.setClient(.remoteConfig, ClientSettings(schema: .simple))]
+        ),
+        (
+            [.setClient(.remoteConfig, ClientSettings())],
+            [.setClient(.remoteConfig, ClientSettings(hash: .rawKey))]
+        ),
+        (
+            [.setClient(.dynapins, ClientSettings(dynapins: .ed25519, servesFingerprint: true))],
+            [.setClient(.dynapins, ClientSettings(dynapins: .ed25519))]
+        ),
     ]
 
     private static let acting = AppCommand.setMonitoring(Monitoring(isEnabled: true, reaction: .act))
@@ -310,6 +342,8 @@ import Testing
             .setPinsValidUntil(nil), .startCandidate(api, mode: .reportOnly, copiesBaseline: nil, pins: []),
             .setMonitoring(Monitoring(isEnabled: true, autoDisables: true, reaction: .shadow)),
             .setEndpoints(api, Self.elsewhere),
+            .setMonitoring(Monitoring(isEnabled: true, failureThreshold: 1, countsUnsigned: true)),
+            .setClient(.remoteConfig, ClientSettings()), .setClient(.okhttp, ClientSettings()),
         ]
         for command in others { #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)") }
         // Without a candidate, and with one as strong, devices have no less.
@@ -318,6 +352,21 @@ import Testing
         for command: AppCommand in [
             .dropCandidate(api), .rollout(api, .rollBack(.requested, detail: nil)),
             .setHostRollout(api, Rollout(basisPoints: 9_000)),
+        ] {
+            #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)")
+        }
+        // The server reacts to more reports alone, and installs read the file that they were made with.
+        try world.record(
+            .app(
+                shop,
+                [
+                    .setMonitoring(Monitoring(isEnabled: true, reaction: .act, countsUnsigned: true)),
+                    .setClient(.okhttp, ClientSettings()), .setClient(.dynapins, ClientSettings()),
+                ]))
+        for command: AppCommand in [
+            .setMonitoring(Monitoring(isEnabled: true, failureThreshold: 900, reaction: .act)),
+            .setMonitoring(Monitoring(isEnabled: true, failureThreshold: 1, reaction: .shadow, countsUnsigned: true)),
+            .removeClient(.okhttp), .setClient(.dynapins, ClientSettings(ttlSeconds: 60)),
         ] {
             #expect(world.refusal(.app(shop, [command]), as: ada) == nil, "\(command)")
         }

@@ -52,6 +52,12 @@ package struct ClientSettings: Hashable, Sendable {
         self.firebaseApp = firebaseApp
     }
 
+    /// True where installs that were made for other settings find their answers and read them: the name, form and hash are the same.
+    func reachesInstalls(of other: ClientSettings) -> Bool {
+        self.dynapins == other.dynapins && (self.servesFingerprint || !other.servesFingerprint)
+            && self.schema == other.schema && self.parameter == other.parameter && self.hash == other.hash
+    }
+
     /// The most version rules, texts and withheld certificates of one app, each.
     package static let ruleLimit = 200
 

@@ -6,8 +6,8 @@ import PinWire
 /// without the devices, it counts as weaker: a set of devices that is not known to be within another is taken to have others.
 /// Kill switches, the end of an app and the mode of its pins after their time have permissions and rules of their own.
 ///
-/// Reactions to reports that go beyond a roll-back, and the services whose keys such a reaction rests on, count when they are set:
-/// nobody is asked when the server reacts.
+/// Reactions to reports that go beyond a roll-back, the reports that lead to one, and the services whose keys it rests on, count when
+/// they are set: nobody is asked when the server reacts.
 struct Weakening: Hashable, Sendable {
     /// The hosts for whose names some device gets less afterwards than before, or will as a rollout's plan goes on: a weaker mode, or
     /// nothing.
@@ -15,8 +15,8 @@ struct Weakening: Hashable, Sendable {
     /// Pins that are built in count as enforced where they are replaced, and as nothing where they replace a policy: no release is known
     /// to have them.
     private(set) var hosts: [HostPattern] = []
-    /// True where clients stop enforcing pins of all hosts sooner, fall back to fewer built-in ones, or the server may weaken more by
-    /// itself.
+    /// True where clients stop enforcing pins of all hosts sooner, fall back to fewer built-in ones or are no longer served, or the server
+    /// may weaken more by itself, or sooner.
     private(set) var isOfApp = false
 
     /// Linear in the size of the change and of the app.
@@ -61,7 +61,9 @@ struct Weakening: Hashable, Sendable {
         let (was, now) = (before.fallback, after.fallback)
         let isNarrower =
             was != now && was.usesBuiltinPins && (!now.usesBuiltinPins || !Set(was.hosts).isSubset(of: now.hosts))
-        self.isOfApp = self.isOfApp || isSooner || isNarrower
+        self.isOfApp =
+            self.isOfApp || isSooner || isNarrower || Self.isSelfActingSooner(from: before, to: after)
+            || Self.isLessServed(from: before, to: after)
     }
 
     /// The hosts that came, went, or changed whether subdomains are included, and for whose names another host holds now, or
@@ -102,7 +104,25 @@ struct Weakening: Hashable, Sendable {
         }
     }
 
+    /// True where fewer reports are enough for what the server does by itself: to react beyond a roll-back, or to go on with the plan of a
+    /// weaker candidate.
+    private static func isSelfActingSooner(from before: App, to after: App) -> Bool {
+        let (was, now) = (before.monitoring, after.monitoring)
+        let countsMore = now.countsUnsigned && !was.countsUnsigned
+        if SelfActing(after) > .none { return countsMore || now.failureThreshold < was.failureThreshold }
+        return countsMore && after.isGivingWeakerCandidates
+    }
+
     // MARK: What devices get
+
+    /// True where installs of a deployed client get no more answers, or none that they find and read.
+    private static func isLessServed(from before: App, to after: App) -> Bool {
+        before.clients.contains { kind, was in
+            guard kind.isServed else { return false }
+            guard let now = after.clients[kind] else { return true }
+            return (was.key != nil && now.key == nil) || !now.settings.reachesInstalls(of: was.settings)
+        }
+    }
 
     /// What clients require of a host's servers.
     private enum Requirement {

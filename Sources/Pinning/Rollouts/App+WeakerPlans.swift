@@ -16,6 +16,13 @@ extension Host {
 }
 
 extension App {
+    /// True where a plan under way gives devices a candidate that is weaker than the baseline.
+    var isGivingWeakerCandidates: Bool {
+        self.hosts.contains { _, host in
+            host.hasWeakerCandidate && [self.plan, host.plan].contains { $0?.isUnderWay == true }
+        }
+    }
+
     /// The pauses of plans under way whose candidate has become weaker than the baseline, in this state after `events`.
     ///
     /// When such a plan was set, its steps gave devices no less than they had: nobody has decided that they shall.
