@@ -158,6 +158,26 @@ def test_the_command_line_shows_requests_and_reviews_access(own_server, admin):
     assert any("ends soon" in row["notes"] for row in rows)
 
 
+def test_an_auditor_who_does_not_see_an_app_is_shown_probes_for_it_as_denied(own_server, admin):
+    probing = admin.holding("admin", APP, name="probes for others")
+    assert probing.get(f"/v1/apps/{OTHER}").status == 404
+    rule = {"apps": [OTHER], "approvals": 1, "permissions": ["apps.change"]}
+    person = admin.must("POST", "/v1/access/principals", {"name": "Approves for others"}).json["principal_id"]
+    admin.must("POST", f"/v1/access/principals/{person}/grants", {"role": "approver", "apps": [OTHER]})
+    admin.must("PUT", "/v1/access/approval-rules/others", rule)
+    assert probing.request("DELETE", "/v1/access/approval-rules/others").status == 404
+    admin.must("DELETE", "/v1/access/approval-rules/others")
+    who = probing.get("/v1/whoami").json["actor"]["id"]
+    for problem in ("app_unknown", "approval_rule_unknown"):
+        found(admin, lambda one: one.get("problem") == problem and one.get("actor", {}).get("id") == who)
+    admin.must("PUT", "/v1/access/roles/audits-alone", {"permissions": ["audit.read", "history.read"]})
+    grants = [{"role": "audits-alone", "apps": ["*"]}, {"role": "viewer", "apps": [APP]}]
+    partial = admin.must("POST", "/v1/tokens", {"name": "sees one app", "grants": grants}).json["token"]
+    for token in (partial, None):
+        shown = own_server.cli("audit", "requests", "--actor", who, "--outcome", "denied", token=token).stdout
+        assert "app_unknown" in shown and "approval_rule_unknown" in shown
+
+
 def test_access_as_it_stood_at_a_moment(own_server, admin):
     auditor = admin.holding("auditor", name="reviews the past")
     person = admin.must("POST", "/v1/access/principals", {"name": "Was here"}).json["principal_id"]

@@ -1,6 +1,8 @@
 import HTTPTypes
 
 /// Problems whose cause is the request itself: its form, or a name in it that nothing has. No right and no rule refused it.
+///
+/// A name that may belong to something hidden from the caller is none of these: the record does not tell.
 package enum RequestMistake {
     /// True for the name of such a problem; false for a name that only a later server knows.
     package static func isOne(_ problem: String) -> Bool {
@@ -15,8 +17,8 @@ extension ProblemType {
             .methodNotAllowed, .bodyTooLarge, .headersTooLarge, .unsupportedMediaType, .notAcceptable, .eventTooLarge,
             .pinPlaceholder, .invalidExpiry, .reasonRequired, .uploadRefused, .nothingToExport:
             true
-        // A proposed change is hidden from those who may not see it, and no one else's record tells.
-        case .changeUnknown: false
+        // Names that may be hidden from the caller, and are then answered like those that nothing has.
+        case .changeUnknown, .tokenUnknown, .grantUnknown, .approvalRuleUnknown, .freezeUnknown: false
         default: self.entry.status == .notFound
         }
     }

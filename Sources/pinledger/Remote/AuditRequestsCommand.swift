@@ -11,7 +11,8 @@ struct AuditRequestsCommand: AsyncParsableCommand {
             pinledger audit requests --since 2026-07-01 --until 2026-10-01 --csv
 
             OUTCOME is mistyped, and not denied or refused, where the request itself was wrong: malformed, or for a name that does not exist. \
-            What a right or a rule refused is denied or refused. Without --since it looks back seven days. Each line counts requests that are alike. Times of --since and --until are those at which they were recorded, \
+            What a right or a rule refused is denied or refused, and so is a name that may be hidden from who asked: of a change, token, \
+            grant, approval rule or freeze, and of an app unless you see all apps. Without --since it looks back seven days. Each line counts requests that are alike. Times of --since and --until are those at which they were recorded, \
             which is some seconds later, and up to an hour for strangers.
             """)
     @OptionGroup var period: PeriodOptions
@@ -75,12 +76,20 @@ struct AuditRequestsCommand: AsyncParsableCommand {
         }
     }
 
-    /// The apps that there are, for telling a misspelled one from one that the caller did not see; nil for an auditor who sees none.
+    /// The apps that there are, for telling a misspelled one from one that the caller did not see; nil for an auditor who does not see
+    /// all of them.
     private static func apps(_ client: APIClient) async throws -> Set<String>? {
-        guard try await client.send("GET", "/v1/apps?limit=1").status == 200 else { return nil }
+        guard Self.seesAllApps(try await client.get("/v1/whoami")) else { return nil }
         let apps =
             try await AppCommands.List.all(client) + AppCommands.List.all(archived: true, client)
         return Set(apps.map { $0.text("app") })
+    }
+
+    /// True where the token that the answer is about may read every app.
+    static func seesAllApps(_ whoami: JSON) -> Bool {
+        (whoami["permissions"]?.arrayValue ?? []).contains {
+            $0["permission"]?.stringValue == Permission.readApps.rawValue && $0["everywhere"] == true
+        }
     }
 
     private func isWanted(_ record: JSON, _ outcome: ShownOutcome?) -> Bool {
