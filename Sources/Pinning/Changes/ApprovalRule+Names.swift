@@ -4,8 +4,8 @@ import PinWire
 // the names that such a manager may give new rules end as the apps ask: others have none of those.
 
 extension ApprovalRule {
-    /// Hexadecimal digits of an ending.
-    private static let endingDigits = 8
+    /// Hexadecimal digits of an ending: too many to find a pattern of one's own with the ending of another one.
+    private static let endingDigits = 16
 
     /// The ending of names for rules on a pattern of apps.
     private static func ending(for pattern: AppPattern) -> String {
