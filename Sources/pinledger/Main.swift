@@ -41,10 +41,7 @@ struct Main {
             exit(code == .validationFailure ? ExitStatus.usage.rawValue : code.rawValue)
         } catch {
             let failure = ErrorText.failure(for: error)
-            // Texts that are made here may come from what the server is made of too.
-            let words = TerminalWords.running
-            Console.error("pinledger: \(words.text(failure.message))")
-            if let advice = failure.advice { Console.error("  \(words.text(advice))") }
+            for line in failure.lines(.running) { Console.error(line) }
             exit(failure.status.rawValue)
         }
     }
@@ -136,6 +133,8 @@ enum ExitStatus: Int32 {
 struct CommandFailure: Error {
     var message: String
     var advice: String?
+    /// The name that exists and is most like the one that was typed; nil where none is known.
+    var suggestion: String?
     var status: ExitStatus
     /// The type of the server's problem, such as `/problems/guard_rail`; nil where none is the cause.
     var problem: String?
@@ -146,6 +145,14 @@ struct CommandFailure: Error {
         self.message = message
         self.advice = advice
         self.status = status
+    }
+
+    /// The failure as the program prints it.
+    func lines(_ words: TerminalWords) -> [String] {
+        // Texts that are made here may come from what the server is made of too. A name that someone gave is none of the API's words.
+        let advice = [self.suggestion.map { "Did you mean `\($0)`?" }, self.advice.map { words.text($0) }]
+            .compactMap(\.self).joined(separator: " ")
+        return ["pinledger: \(words.text(self.message))"] + (advice.isEmpty ? [] : ["  \(advice)"])
     }
 
     /// Why a file with a secret is refused.

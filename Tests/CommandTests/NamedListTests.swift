@@ -53,6 +53,29 @@ import Testing
     }
 }
 
+@Suite struct `A name that a failure suggests` {
+    @Test func `a name that was typed as it exists is not suggested`() {
+        let names = ["com.a.shop", "com.a.shot"]
+        #expect(APIClient.suggestion(instead: "com.a.shpo", of: names) == "com.a.shop")
+        #expect(APIClient.suggestion(instead: "com.a.shop", of: names) == nil)
+        #expect(APIClient.suggestion(instead: "org.other", of: names) == nil)
+    }
+
+    @Test func `a name with the text of a member keeps it, beside advice in the words of the command line`() {
+        var failure = CommandFailure("There is no role chang.", advice: "Say why in `reason`.", status: .notFound)
+        failure.suggestion = "change"
+        let words = TerminalWords(AppCommands.Update.self)
+        #expect(
+            failure.lines(words) == [
+                "pinledger: There is no role chang.", "  Did you mean `change`? Say why in `--reason`.",
+            ])
+        failure.advice = nil
+        #expect(failure.lines(words).last == "  Did you mean `change`?")
+        failure.suggestion = nil
+        #expect(failure.lines(words) == ["pinledger: There is no role chang."])
+    }
+}
+
 @Suite struct `A token that a command finds by itself` {
     private static let end = Timestamp(seconds: 1_800_000_000)
     private static let session = StoredToken(

@@ -34,9 +34,7 @@ struct APIClient {
             try await client.http.shutdown()
             return result
         } catch var failure as CommandFailure {
-            if let name = await client.suggestion(for: failure) {
-                failure.advice = ["Did you mean `\(name)`?", failure.advice].compactMap(\.self).joined(separator: " ")
-            }
+            if failure.suggestion == nil { failure.suggestion = await client.suggestion(for: failure) }
             try? await client.http.shutdown()
             throw failure
         } catch {

@@ -79,9 +79,15 @@ extension APIClient {
                 let path = list.target(app: app),
                 let answer = await Self.soon({ try? await self.get(path) })
             else { continue }
-            if let nearest = NearestWord.of(wanted, in: list.names(in: answer)) { return nearest }
+            if let nearest = Self.suggestion(instead: wanted, of: list.names(in: answer)) { return nearest }
         }
         return nil
+    }
+
+    /// The name that is most like the one that was typed; nil where that one exists too: something else of it is not there, such as its
+    /// state at an earlier time.
+    static func suggestion(instead wanted: String, of names: [String]) -> String? {
+        names.contains(wanted) ? nil : NearestWord.of(wanted, in: names)
     }
 
     /// The name at the end of a sentence such as `There is no role viewr.`
