@@ -66,6 +66,27 @@ import Testing
             (["pointer": "/endpoints", "after": ["x", "y"]], ["+ endpoints: x; y"]),
             (["pointer": "/~0a~1b", "before": ["mode": "off", "is_on": true]], ["- ~a/b: is on yes, mode off"]),
             (["pointer": "/version", "before": 7, "after": 8], []),
+            (["pointer": "/host_count", "before": 7, "after": 8], []),
+            (["pointer": "/rotations/r/phase_since", "before": 7, "after": 8], []),
+            (["pointer": "/rollout_plan/since", "before": 7, "after": 8], []),
+            // A thing's name may have the text of any member.
+            (["pointer": "/roles/version", "after": ["apps.read"]], ["+ roles, version: apps.read"]),
+            (
+                ["pointer": "/approval_rules/since", "after": ["approvals": 1]],
+                ["+ approval rules, since: approvals 1"]
+            ),
+            (
+                ["pointer": "/approval_rules/since/approvals", "before": 1, "after": 2],
+                ["~ approval rules, since, approvals: 1 -> 2"]
+            ),
+            (
+                ["pointer": "/rotations/host_count", "after": ["phase": "stage"]],
+                ["+ rotations, host_count: phase stage"]
+            ),
+            (["pointer": "/rotations/roles/phase_since", "before": 7, "after": 8], []),
+            (["pointer": "/principals/p/grants/since", "before": 7], ["- principals, p, grants, since: 7"]),
+            (["pointer": "/roles/baseline", "after": ["apps.read"]], ["+ roles, baseline: apps.read"]),
+            (["pointer": "/roles/on_call", "after": ["apps.read"]], ["+ roles, on_call: apps.read"]),
             (["pointer": "/hosts", "before": 7, "after": 8], ["~ hosts: 7 -> 8"]),
             (["pointer": "/hosts/a.b", "before": 7, "after": 8], ["~ a.b: 7 -> 8"]),
             (["pointer": "/hosts/a.b/baseline/pins/p", "before": 7, "after": 8], ["~ a.b, pins, p: 7 -> 8"]),

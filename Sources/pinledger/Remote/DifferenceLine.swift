@@ -9,14 +9,15 @@ enum DifferenceLine {
     /// The lines of one difference; none for one that only counts or says since when.
     static func lines(_ item: JSON) -> [String] {
         let parts = Self.parts(item.text("pointer"))
-        if let last = parts.last, Self.counting.contains(last) { return [] }
+        let isNamed = Self.names(in: parts)
+        if let last = parts.last, isNamed.last != true, Self.counting.contains(last) { return [] }
         let before = item["before"].flatMap { $0 == .null ? nil : $0 }
         let after = item["after"].flatMap { $0 == .null ? nil : $0 }
         if let lines = Self.linesOfHost(parts, before, after) { return lines }
         if parts.isEmpty, let app = (after ?? before), app["app"] != nil {
             return Self.app(app, before == nil ? "+" : "-")
         }
-        let place = Self.place(parts)
+        let place = Self.place(parts, isNamed)
         switch (before, after) {
         case (let before?, let after?): return ["~ \(place): \(Self.value(before)) -> \(Self.value(after))"]
         case (let before?, nil): return ["- \(place): \(Self.value(before))"]
@@ -29,6 +30,21 @@ enum DifferenceLine {
     private static let counting: Set = [
         "host_count", "version", "updated_at", "rollout_revision", "phase_since", "since",
     ]
+
+    /// Members whose own members have the names that operators, or the server, gave to things.
+    private static let collections: Set = [
+        "hosts", "pins", "rotations", "clients", "tokens", "roles", "principals", "grants", "approval_rules", "freezes",
+        "identity_providers", "sign_in_rules",
+    ]
+
+    /// For each part, true where it is the name of a thing, which may have the text of any member.
+    private static func names(in parts: [String]) -> [Bool] {
+        var isNamed: [Bool] = []
+        for place in parts.indices {
+            isNamed.append(place > 0 && !isNamed[place - 1] && Self.collections.contains(parts[place - 1]))
+        }
+        return isNamed
+    }
 
     // MARK: Apps, hosts and pins
 
@@ -112,14 +128,16 @@ enum DifferenceLine {
         pointer.split(separator: "/").map { String($0.replacing("~1", with: "/").replacing("~0", with: "~")) }
     }
 
-    /// The names as words: `api.example.com, endpoints`.
-    private static func place(_ parts: [String]) -> String {
-        var parts = parts
-        if parts.count > 1, parts[0] == "hosts" { parts.removeFirst() }
-        if parts.count > 1, parts[1] == "baseline" { parts.remove(at: 1) }
-        // A member's name has underscores for spaces; an id keeps its own.
-        let words = parts.map { name in
-            name.allSatisfy { $0.isLowercase || $0 == "_" } ? name.replacing("_", with: " ") : name
+    /// The parts as words: `api.example.com, endpoints`.
+    private static func place(_ parts: [String], _ isNamed: [Bool]) -> String {
+        let isOfHost = parts.count > 1 && parts[0] == "hosts"
+        // A member's name has underscores for spaces; a thing's keeps its own.
+        var words = zip(parts, isNamed).map { name, isNamed in
+            !isNamed && name.allSatisfy { $0.isLowercase || $0 == "_" } ? name.replacing("_", with: " ") : name
+        }
+        if isOfHost {
+            words.removeFirst()
+            if words.count > 1, words[1] == "baseline" { words.remove(at: 1) }
         }
         return words.isEmpty ? "everything" : words.joined(separator: ", ")
     }
