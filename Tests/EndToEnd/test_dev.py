@@ -57,6 +57,26 @@ def test_the_file_with_the_token_is_there_when_dev_says_that_it_is_healthy():
         server.destroy()
 
 
+def test_dev_makes_another_token_for_one_that_was_revoked():
+    server = Server(lowers_rails=False)
+    context = server.data / "context.json"
+    try:
+        server.start()
+        token = server.api.token
+        own = server.api.get("/v1/whoami").json["actor"]["id"]
+        server.api.must("DELETE", f"/v1/tokens/{own}")
+        assert server.api.get("/v1/whoami").status == 401
+        assert "Start `pinledger dev` again" in server.cli("whoami", status=4).stderr
+        server.stop()
+        # A revoked token is refused whatever it asks for, the readiness too.
+        server.api.token = None
+        server.start()
+        assert json.loads(context.read_text())["token"] != token
+        server.cli("whoami")
+    finally:
+        server.destroy()
+
+
 def test_standard_error_of_a_first_start_is_empty():
     server = Server(lowers_rails=False, more=["--example", str(EXAMPLE), "--app", "com.example.app"])
     del server.environment["PINLEDGER_LOG_LEVEL"]

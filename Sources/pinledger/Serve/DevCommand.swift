@@ -150,7 +150,7 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         if var context = try ServerContext(path: path), let text = context.token,
             let token = try? APIToken(parsing: text),
             let known = access.idByDigest[token.digest].flatMap({ access.tokens[$0] }),
-            services.clock() < known.expiresAt
+            known.isValid(at: services.clock())
         {
             let before = context.text
             context.server = server
