@@ -134,6 +134,13 @@ enum ContractNames {
         #expect(Self.update.text("the value `stay`, and one ` alone") == "the value `stay`, and one ` alone")
     }
 
+    @Test func `the words around each name of a long text stay`() {
+        let part = "The query parameter `type` and the header `x` say `force` of `no-name`. "
+        let said = "The option `--type` and the option `--x` say `--force` of `no-name`. "
+        let words = TerminalWords(AppCommands.Update.self)
+        #expect(words.text(String(repeating: part, count: 300)) == String(repeating: said, count: 300))
+    }
+
     @Test func `a part of a path is the argument that it comes from`() {
         let show = TerminalWords(TokenCommands.Show.self)
         #expect(

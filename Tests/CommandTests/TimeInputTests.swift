@@ -51,6 +51,7 @@ import Testing
         arguments: [
             ("2026-13-01", "there is no month 13"), ("2026-22-11", "if day and month are swapped, it is 2026-11-22"),
             ("2026-11-31", "the month 2026-11 has no day 31"), ("2026-02-29T10:00", "the month 2026-02 has no day 29"),
+            ("0001-01-01", "no year before 1970"), ("1969-12-31T10:00", "no year before 1970"),
             ("22.11.2026", "begins with the year"), ("11/22/2026", "begins with the year"),
         ])
     func `a date that does not exist is refused with what is wrong in it`(text: String, fault: String) {

@@ -487,6 +487,23 @@ import Testing
                 as: ChangeWorld.Party.other.actor) != nil)
     }
 
+    @Test func `a refusal to manage approvals names the apps on which the right is missing alone`() throws {
+        let (mine, bank, other) = (pattern("org.example.*"), pattern("com.b.bank"), ChangeWorld.Party.other.actor)
+        var world = try ChangeWorld()
+        let rule = ApprovalRule(
+            name: roleName("shared"), apps: [mine, bank], permissions: [.changeApps], approvals: 1)
+        let missing = Refusal.permissionMissing(.manageApprovals, .apps([bank]))
+        #expect(world.refusal(.access(.setApprovalRule(rule)), as: other) == missing)
+        let freeze = Freeze(id: "frz_2", apps: [mine, bank], from: noon, until: noon.adding(seconds: 60))
+        #expect(world.refusal(.access(.setFreeze(freeze)), as: other) == missing)
+        // The other apps of a rule that is there stay unnamed.
+        try world.record(.access(.setApprovalRule(rule)))
+        try world.record(.access(.setFreeze(freeze)))
+        let hidden = Refusal.permissionMissing(.manageApprovals, .everywhere)
+        #expect(world.refusal(.access(.removeApprovalRule(rule.name)), as: other) == hidden)
+        #expect(world.refusal(.access(.removeFreeze(id: "frz_2")), as: other) == hidden)
+    }
+
     @Test func `names tell a manager of some apps nothing of the rules on others`() throws {
         let (mine, other) = (pattern("org.example.*"), ChangeWorld.Party.other.actor)
         func set(_ name: String, _ apps: [AppPattern], approvals: Int = 1) -> Command {

@@ -76,7 +76,8 @@ extension Access {
                 context.rights.allows(.readAccess, on: grant.apps)
             else { throw .grantUnknown(id) }
             guard context.rights.allows(.manageAccess, on: grant.apps) else {
-                throw .permissionMissing(.manageAccess, .apps(grant.apps))
+                throw .permissionMissing(
+                    .manageAccess, .apps(context.rights.lacking(.manageAccess, on: grant.apps)))
             }
             return [.grantRevoked(id: id, principal: owner)]
         case .addApprovalKey(let key, let id):
@@ -96,7 +97,7 @@ extension Access {
             return [.approvalKeyRemoved(kid: kid, principal: id)]
         case .setApprovalRule(let rule):
             try context.requireSomewhere(.manageApprovals)
-            try self.checkMayManage(rule.apps, in: context)
+            try self.checkMayManage(rule.apps, areGiven: true, in: context)
             let known = self.approvalRules[rule.name]
             for role in rule.roles where !self.has(role) { throw .roleUnknown(role) }
             guard known != rule else { return [] }
@@ -111,11 +112,11 @@ extension Access {
             guard let rule = self.approvalRules[name], context.rights.mayOverlap(.readChanges, rule.apps) else {
                 throw .approvalRuleUnknown(name)
             }
-            try self.checkMayManage(rule.apps, in: context)
+            try self.checkMayManage(rule.apps, areGiven: false, in: context)
             return [.approvalRuleRemoved(name)]
         case .setFreeze(let freeze):
             try context.requireSomewhere(.manageApprovals)
-            try self.checkMayManage(freeze.apps, in: context)
+            try self.checkMayManage(freeze.apps, areGiven: true, in: context)
             guard context.now < freeze.until else { throw .expiryNotAhead(freeze.until) }
             guard self.freezes[freeze.id] == nil else { throw .freezeExists(freeze.id) }
             guard self.freezes.values.count(where: { context.now < $0.until }) < Freeze.limit else {
@@ -127,7 +128,7 @@ extension Access {
             guard let freeze = self.freezes[id], context.rights.mayOverlap(.readChanges, freeze.apps) else {
                 throw .freezeUnknown(id)
             }
-            try self.checkMayManage(freeze.apps, in: context)
+            try self.checkMayManage(freeze.apps, areGiven: false, in: context)
             return [.freezeRemoved(id: id)]
         case .identity(let command): return try self.decide(command, in: context)
         }
@@ -148,11 +149,16 @@ extension Access {
     }
 
     /// Refuses unless the commander may manage approvals on all of some apps.
-    private func checkMayManage(_ apps: [AppPattern], in context: DecisionContext) throws(Refusal) {
-        guard context.rights.allows(.manageApprovals, on: apps) else {
-            throw .permissionMissing(
-                .manageApprovals, .apps(apps.filter { context.rights.mayOverlap(.readChanges, [$0]) }))
-        }
+    ///
+    /// - Parameter areGiven: True where the commander named the apps, and false where something that is there has them.
+    private func checkMayManage(
+        _ apps: [AppPattern], areGiven: Bool, in context: DecisionContext
+    ) throws(Refusal) {
+        let missing = context.rights.lacking(.manageApprovals, on: apps)
+        guard !missing.isEmpty else { return }
+        // Patterns that the commander gave tell them nothing.
+        let named = areGiven ? missing : missing.filter { context.rights.mayOverlap(.readChanges, [$0]) }
+        throw .permissionMissing(.manageApprovals, named.isEmpty ? .everywhere : .apps(named))
     }
 
     /// A principal that exists, for a manager of all of them.
@@ -314,7 +320,7 @@ extension Access {
         let isManaged = isOwn || context.rights.allows(managing, on: apps)
         guard isManaged || context.rights.allows(.readAccess, on: apps) else { throw .tokenUnknown(id) }
         guard token.revokedAt == nil else { throw .tokenRevoked(id) }
-        guard isManaged else { throw .permissionMissing(managing, .apps(apps)) }
+        guard isManaged else { throw .permissionMissing(managing, .apps(context.rights.lacking(managing, on: apps))) }
         return [.tokenRevoked(id: id)]
     }
 

@@ -97,6 +97,11 @@ package struct Rights: Hashable, Sendable {
         }
     }
 
+    /// The patterns of apps to which something may not be done, in their order; none where ``allows(_:on:)`` says yes.
+    func lacking(_ permission: Permission, on patterns: [AppPattern]) -> [AppPattern] {
+        patterns.filter { !self.allows(permission, on: [$0]) }
+    }
+
     /// The streams that belong to no app and may not be read.
     package var hiddenStreams: [StreamID] {
         [.fleet, .keys, .access, .webhooks, .log, .changes, .audit].filter { !self.mayRead($0) }

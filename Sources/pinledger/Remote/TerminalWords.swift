@@ -85,20 +85,26 @@ struct TerminalWords: Sendable {
         // Where a mark is left over, what stands between two of them is no name.
         guard parts.count > 1, !parts.count.isMultiple(of: 2) else { return text }
         var result = ""
-        for (index, part) in parts.enumerated() {
-            guard !index.isMultiple(of: 2) else {
+        for index in stride(from: 0, to: parts.count, by: 2) {
+            let part = parts[index]
+            guard index + 1 < parts.count else {
                 result += part
-                continue
+                break
             }
-            let noun = Self.nouns.first { result.hasSuffix($0.api) }
-            let name = String(part)
+            let name = String(parts[index + 1])
+            let noun = Self.nouns.first { part.hasSuffix($0.api) }
             let usual = noun.map { $0.isArgument ? "`\(self.argument(name))`" : "`--\(Self.spelled(name))`" }
             let known = noun?.isArgument == true ? nil : values[name] ?? self.words(for: name)
             guard let words = known ?? usual else {
-                result += "`\(part)`"
+                result += "\(part)`\(name)`"
                 continue
             }
-            if let noun { result = String(result.dropLast(noun.api.count)) + noun.terminal }
+            if let noun {
+                result += part.dropLast(noun.api.count)
+                result += noun.terminal
+            } else {
+                result += part
+            }
             result += words
         }
         return result

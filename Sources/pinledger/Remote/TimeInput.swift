@@ -117,6 +117,7 @@ enum TimeInput {
             return
                 "\(text) is not a time: there is no month \(parts[1])\(swapped ? "; if day and month are swapped, it is \(parts[0])-\(parts[2])-\(parts[1])" : "")"
         }
+        guard numbers[0] >= 1970 else { return "\(text) is not a time: no year before 1970 is one" }
         return Self.written("\(parts[0])-\(parts[1])-\(parts[2])") == nil
             ? "\(text) is not a time: the month \(parts[0])-\(parts[1]) has no day \(parts[2])" : none
     }
