@@ -6,7 +6,9 @@ internal import PinWire
 /// thousands of fingerprints. It does not look for factors that keys share with other keys either.
 enum KeyWeakness {
     /// Every reason, as the end of a sentence that begins with the key.
-    static func all(of key: KeyFacts, modulus: [UInt8]?, exponent: [UInt8]?) -> [String] {
+    ///
+    /// - Parameter raw: The raw key, which is the point for EC.
+    static func all(of key: KeyFacts, raw: [UInt8], modulus: [UInt8]?, exponent: [UInt8]?) -> [String] {
         var found: [String] = []
         switch key.algorithm {
         case "rsa", "rsa-pss":
@@ -23,6 +25,19 @@ enum KeyWeakness {
             }
             if let modulus, ROCA.made(modulus) {
                 found.append("was made by a chip with the ROCA defect (CVE-2017-15361), so it can be factored")
+            }
+        case "ec", "sm2":
+            // SEC 1 section 2.3.3. RFC 5480 section 2.2 demands the first form, allows the second and forbids the third.
+            let form: String? =
+                switch raw.first {
+                case 2, 3: "compressed"
+                case 6, 7: "hybrid"
+                default: nil
+                }
+            if let form {
+                found.append(
+                    "has its point in the \(form) form, which Java, Go and others refuse, and whose pin is not that of the same key in the uncompressed form"
+                )
             }
         default: break
         }

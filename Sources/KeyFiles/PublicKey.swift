@@ -25,7 +25,8 @@ enum PublicKey {
             let encoding = unsafe OpenSSL.encode({ unsafe i2d_X509_PUBKEY(info, $0) }),
             let digest = unsafe OpenSSL.digest(encoding, EVP_sha256()), let pin = Pin(bytes: digest),
             let sha512 = unsafe OpenSSL.digest(encoding, EVP_sha512()),
-            let rawSHA256 = unsafe OpenSSL.digest(OpenSSL.copy(start, count: count), EVP_sha256())
+            let raw = unsafe Optional(OpenSSL.copy(start, count: count)),
+            let rawSHA256 = unsafe OpenSSL.digest(raw, EVP_sha256())
         else { throw .malformed(place, kind: .publicKey, detail: OpenSSL.takeError()) }
         guard let key = unsafe X509_PUBKEY_get0(info), let name = unsafe EVP_PKEY_get0_type_name(key) else {
             throw .unreadableKey(place, algorithm: unsafe self.name(of: algorithm))
@@ -38,7 +39,7 @@ enum PublicKey {
             pin: pin, algorithm: type.lowercased(), bits: bits, curve: curve, spkiSHA512: sha512,
             rawKeySHA256: rawSHA256)
         facts.weaknesses = KeyWeakness.all(
-            of: facts, modulus: unsafe self.number(OSSL_PKEY_PARAM_RSA_N, of: key),
+            of: facts, raw: raw, modulus: unsafe self.number(OSSL_PKEY_PARAM_RSA_N, of: key),
             exponent: unsafe self.number(OSSL_PKEY_PARAM_RSA_E, of: key))
         return Described(facts: facts, material: [Material(.publicKey, der: encoding)])
     }

@@ -113,7 +113,12 @@ import Testing
             ("rsa-even-modulus", ["has an even RSA modulus, so anyone can factor it"]),
             ("rsa-roca", ["was made by a chip with the ROCA defect (CVE-2017-15361), so it can be factored"]),
             ("explicit-curve", ["brings a curve of its own, which clients refuse"]),
-            ("compressed-point", []), ("rsa-without-null", []),
+            (
+                "compressed-point",
+                [
+                    "has its point in the compressed form, which Java, Go and others refuse, and whose pin is not that of the same key in the uncompressed form"
+                ]
+            ), ("rsa-without-null", []),
         ] as [(String, [String])])
     func `an odd certificate says what is weak about its key`(name: String, weaknesses: [String]) throws {
         #expect(try self.odd(name).key.weaknesses == weaknesses)
@@ -143,6 +148,21 @@ import Testing
         let shop = try Workshop()
         try await shop.run("openssl genpkey \(options) 2>/dev/null | openssl pkey -pubout -out public.pem")
         #expect(try publicKey(shop.bytes("public.pem")).weaknesses == [weakness])
+    }
+
+    @Test(arguments: ["prime256v1", "secp384r1"])
+    func `an odd bare key has its point in the one form that all clients read`(
+        curve: String
+    ) async throws {
+        let shop = try Workshop()
+        try await shop.run("openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:\(curve) -out key.pem 2>/dev/null")
+        for form in ["uncompressed", "compressed", "hybrid"] {
+            try await shop.run("openssl pkey -in key.pem -pubout -ec_conv_form \(form) -out \(form).pem")
+            let found = try publicKey(shop.bytes("\(form).pem")).weaknesses.filter {
+                $0.contains("its point in the \(form) form")
+            }
+            #expect(found.count == (form == "uncompressed" ? 0 : 1), "\(form)")
+        }
     }
 
     @Test func `an odd certificate is stored and read again as the same`() throws {

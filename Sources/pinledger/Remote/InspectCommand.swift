@@ -77,7 +77,7 @@ extension PinCommands {
 
         private static func lines(of key: KeyFacts) -> [String] {
             [
-                "  pin              \(key.pin)   <- this is what clients pin",
+                "  pin              \(key.pin)\(key.weaknesses.isEmpty ? "   <- this is what clients pin" : "")",
                 "  key              \(key.algorithm) \(key.curve ?? "\(key.bits) bits")",
                 "  raw key SHA-256  \(Hex.encode(key.rawKeySHA256))",
                 "  SPKI SHA-512     \(Hex.encode(key.spkiSHA512))",
