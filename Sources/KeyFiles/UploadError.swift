@@ -144,7 +144,8 @@ extension UploadError: CustomStringConvertible {
                 + "alone: openssl pkcs12 -in FILE -nokeys."
         case .otherHash(let place, let name):
             "\(place.beginning) is a pin of \(name), and pins are of SHA-256. Send the certificate or the public key."
-        case .malformedPin(let place, let reason): "\(place.beginning) \(reason)."
+        case .malformedPin(let place, let reason):
+            "\(place.beginning) \(WrittenPin.Malformed.digest(reason))."
         case .malformedHex(let place, let byteCount):
             "\(place.beginning) is \(byteCount) bytes in hexadecimal. A pin has 32 bytes, and a certificate's SHA-1 "
                 + "fingerprint 20. Copy it again, or send the certificate."

@@ -132,7 +132,24 @@ struct UploadReader {
             defer { OpenSSL.wipe(&der) }
             return try self.readDER(der[...], .whole)
         }
-        try PinText.read(text) { item throws(UploadError) in try self.add(item) }
+        let items: [Upload.Item]
+        do throws(PinText.Defect) { items = try PinText.read(text, atMost: Upload.maximumCount) } catch {
+            throw UploadError(error)
+        }
+        guard !items.isEmpty else { throw .unknownText(.whole) }
+        for item in items { try self.add(item) }
+    }
+}
+
+extension UploadError {
+    init(_ defect: PinText.Defect) {
+        self =
+            switch defect.reason {
+            case .otherHash(let name): .otherHash(defect.place, name: name)
+            case .hexDigits(let byteCount): .malformedHex(defect.place, byteCount: byteCount)
+            case .digest(let reason): .malformedPin(defect.place, reason)
+            case .fingerprint, .several, .otherText, nil: .unknownText(defect.place)
+            }
     }
 }
 

@@ -1,5 +1,7 @@
 """Files that people reported, through the command line; `PinledgerServerTests/ReportedInputTests` sends them over HTTP."""
 
+import base64
+import json
 import shutil
 from pathlib import Path
 
@@ -69,7 +71,22 @@ def test_a_reported_file_of_another_program_makes_no_app(server, api, tmp_path):
 
 def test_a_reported_fingerprint_is_refused_in_a_file_and_by_itself(server, app):
     for given in [path("o08-browser-fingerprint.txt"), digest("o08-browser-fingerprint.txt")]:
+        assert "(G40)" in add_host(server, app, given, path("b1.csr"), status=3).stderr
+    for given in [f"SHA256 Fingerprint={digest('o08-browser-fingerprint.txt')}", "ab" * 20]:
         assert "(G40)" in add_host(server, app, given, path("b1.csr"), status=2).stderr
+
+
+def test_a_pin_is_the_same_with_what_is_pasted_along_and_in_digits_where_the_app_has_its_key(server, app):
+    add_host(server, app, path("b1.csr"), path("o00-next.csr"))
+    pin = digest("b2.pin")
+    for given in [f" {pin}\n", f'"sha256/{pin}",', f'pin-sha256="{pin}"; max-age=60']:
+        assert f"sha256/{pin}" in server.cli("pin", "add", app, HOST, given, "--dry-run", "-o", "json").stdout
+    inspected = json.loads(server.cli("pin", "inspect", path("b1.csr"), "-o", "json").stdout)
+    known = inspected["items"][0]["request"]["key"]["pin"]
+    digits = base64.b64decode(known.removeprefix("sha256/")).hex()
+    assert "G41" in server.cli("pin", "add", app, HOST, digits, "--dry-run", status=3).stderr
+    unknown = base64.b64decode(pin).hex()
+    assert "(G40)" in server.cli("pin", "add", app, HOST, unknown, "--dry-run", status=3).stderr
 
 
 def test_a_reported_fingerprint_is_refused_and_a_pin_in_any_spelling_taken_over_http(server, api, app):

@@ -22,10 +22,10 @@ import Testing
         ("KeyFiles/KeyStore.swift", 1, "a name of OpenSSL's"),
         ("KeyFiles/OpenSSL.swift", 1, "a message of OpenSSL's"),
         ("KeyFiles/PEMScanner.swift", 1, "printable ASCII"),
-        ("KeyFiles/PinText.swift", 2, "200 bytes at the most"),
+        ("KeyFiles/PinTextEntries.swift", 2, "200 bytes at the most"),
         ("KeyFiles/PrintableText.swift", 3, "1000 bytes at the most, and bounded here"),
         ("KeyFiles/PublicKey.swift", 4, "names of OpenSSL's"),
-        ("KeyFiles/WrittenPin.swift", 1, "ASCII"),
+        ("KeyFiles/WrittenPin.swift", 2, "ASCII"),
         ("KeyFiles/UploadReader.swift", 1, "whether it is UTF-8, and no more"),
         (
             "System/Countries/CountryFile.swift", 3,

@@ -11,6 +11,8 @@ import Testing
         stride(from: 0, to: 64, by: 2).map { String(hex.dropFirst($0).prefix(2)).uppercased() }.joined(separator: ":")
     }
 
+    static var blanks: String { colons.replacing(":", with: " ") }
+
     static func pin(_ spelling: PinSpelling, _ text: String = base64) throws -> Upload.Item {
         .pin(try Pin(text: text), spelling: spelling)
     }
@@ -29,10 +31,20 @@ import Testing
             (String(base64.replacing("+", with: "-").dropLast()), .base64URL),
             ("sha256/\(base64.replacing("+", with: "-").dropLast())", .sha256), (hex, .hex), (hex.uppercased(), .hex),
             (colons, .colonHex), (colons.lowercased(), .colonHex), ("\u{FEFF}\(hex)", .hex),
+            ("\u{FEFF}sha256/\(base64)", .sha256), ("pin-sha256=\"\(base64)\"; max-age=60", .header),
+            ("max-age=60; pin-sha256=\"\(base64)\"", .header), ("sha256/\(hex)", .hex),
+            ("sha256//\(colons)", .colonHex),
+            ("pin-sha256=\"\(hex)\"", .hex), ("SHA256:\(hex)", .hex), (blanks, .spacedHex),
+            (blanks.lowercased(), .spacedHex),
+            (String(blanks.prefix(47)) + "\n" + String(blanks.dropFirst(48)), .spacedHex),
+            ("SHA2-256(stdin)= \(hex)", .hex),
+            ("SHA256(key.der)= \(hex)\n", .hex), ("\(hex)  -\n", .hex), ("sha256 \(hex)", .hex),
         ] as [(String, PinSpelling)])
     func `a pin is read in every spelling that people paste`(text: String, spelling: PinSpelling) throws {
         #expect(try items(text: text) == [Self.pin(spelling)])
-        #expect(spelling.isAmbiguous == [.hex, .colonHex].contains(spelling))
+        #expect(try WrittenPin(text).pin == Pin(text: Self.base64))
+        #expect(try WrittenPin(text).spelling == spelling)
+        #expect(spelling.isAmbiguous == [.hex, .colonHex, .spacedHex].contains(spelling))
     }
 
     @Test func `a pin whose digest begins with a slash is read with one slash before it and with two`() throws {
@@ -71,12 +83,37 @@ import Testing
     @Test func `a pin is distinguished from fingerprints of certificates`() throws {
         let sha1 = "9f:86:d0:81:88:4c:7d:65:9a:2f:ea:a0:c5:5a:d0:15:a3:bf:4f:1b"
         let bytes = try #require(Hex.decode(sha1.replacing(":", with: "")))
-        for text in [sha1, sha1.uppercased(), sha1.replacing(":", with: ""), "SHA1 Fingerprint=\(sha1)"] {
-            #expect(try items(text: text) == [.fingerprint(bytes)])
+        let blanks = sha1.replacing(":", with: " ")
+        for text in [
+            sha1, sha1.uppercased(), sha1.replacing(":", with: ""), blanks, "SHA1 Fingerprint=\(sha1)", "SHA1: \(sha1)",
+            "SHA-1 Fingerprint: \(blanks)", "sha1/\(sha1.replacing(":", with: ""))",
+        ] {
+            #expect(try items(text: text) == [.fingerprint(bytes)], "\(text)")
+            #expect(throws: WrittenPin.Malformed.fingerprint(bytes)) { try WrittenPin(text) }
         }
-        #expect(
-            try items(text: "sha256 Fingerprint=\(Self.colons)")
-                == [.fingerprint(try #require(Hex.decode(Self.hex)))])
+        let digest = try #require(Hex.decode(Self.hex))
+        for text in [
+            "sha256 Fingerprint=\(Self.colons)", "SHA256 Fingerprint=\(Self.colons)\n", "Fingerprint=\(Self.colons)",
+            "SHA256: \(Self.colons)", "SHA-256 Fingerprint\n\(Self.blanks)", "SHA256 Fingerprint='\(Self.hex)'",
+        ] {
+            #expect(try items(text: text) == [.fingerprint(digest)], "\(text)")
+            #expect(throws: WrittenPin.Malformed.fingerprint(digest)) { try WrittenPin(text) }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("", .digest(.wrongLength(0))), (" \r\n", .digest(.wrongLength(0))), ("sha256", .digest(.notBase64)),
+            ("sha256:\(base64)", .digest(.notBase64)), ("\(base64)\n\(base64)", .several),
+            ("sha256//\(base64);sha256//\(other)", .several), ("# my pin\n\(base64)", .otherText),
+            ("\(base64) # my pin", .otherText), ("\(base64.prefix(20))\n\(base64.dropFirst(20))", .otherText),
+            ("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQC7VJTUt9Us8cw= me@host", .digest(.sshKey)),
+            ("sha1/qvTGHdzF6KLavt4PO0gs2a6pQ00=", .otherHash("SHA-1")), ("\(hex)ab", .hexDigits(byteCount: 33)),
+            ("sha256/\(hex)ab", .hexDigits(byteCount: 33)), ("п\(base64)", .digest(.notBase64)),
+        ] as [(String, WrittenPin.Malformed)])
+    func `a text that is not one pin is refused with the reason`(text: String, reason: WrittenPin.Malformed) {
+        #expect(throws: reason) { try WrittenPin(text) }
+        #expect(!reason.description.contains("must be"))
     }
 
     @Test(

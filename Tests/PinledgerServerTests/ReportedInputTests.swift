@@ -99,7 +99,12 @@ import Testing
 
     @Test func `a reported fingerprint of a browser is no pin, as material and as a pin`() async throws {
         let text = try Self.text("o08-browser-fingerprint.txt").filter { !$0.isNewline }
-        for digits in [text, text.lowercased(), text.replacing(":", with: "")] {
+        let plain = text.replacing(":", with: "")
+        for digits in [
+            text, text.lowercased(), plain, text.replacing(":", with: " "), "sha256/\(plain)",
+            "pin-sha256=\"\(plain)\"",
+            "SHA256 Fingerprint=\(text)", "SHA256: \(text)\n", "\(plain)  -\n",
+        ] {
             for member in ["material", "pin"] {
                 let answer = try await self.adding(
                     "new.example.com", [member: .string(digits), "role": "primary"],
@@ -129,7 +134,7 @@ import Testing
     @Test func `a reported chain with a root of the first version has its server's key`() throws {
         var bytes = try Self.bytes("o10-chain-with-v1-root.pem")
         let upload = try Upload.read(&bytes)
-        let key = try UploadedKey(upload)
+        let key = try UploadedKey(upload, known: nil)
         guard case .certificate(let facts)? = key.evidence else {
             Issue.record("the server's certificate was to be found")
             return
@@ -137,9 +142,64 @@ import Testing
         #expect(facts.commonName == "api.example.com" && upload.items.first == .certificate(facts))
     }
 
+    @Test(
+        arguments: [
+            (" ", " "), ("\t", ""), ("", "\r\n"), ("\"", "\","), ("", ";"), ("pin-sha256=\"", "\";"),
+            ("pin-sha256=\"", "\"; max-age=60"), ("\u{FEFF}", ""), ("'sha256//", "'"),
+        ] as [(String, String)])
+    func `a reported pin is the same with what is pasted along, as material and as a pin`(before: String, after: String)
+        async throws
+    {
+        let digest = try Self.text("b2.pin").filter { !$0.isNewline }
+        for member in ["material", "pin"] {
+            let answer = try await self.adding(
+                "new.example.com", [member: .string(before + digest + after), "role": "backup"],
+                try Self.material("b1.csr", "primary"))
+            // The rails ask for the key itself, and name the pin that was read.
+            let said = answer.body.canonicalText
+            #expect(answer.pointers.isEmpty && said.contains("sha256/\(digest)"), "\(said)")
+        }
+    }
+
+    @Test func `hexadecimal digits are the pin of a key that the app has`() async throws {
+        let pin = try #require(InProcessServer.pin("primary"))
+        let pins = "/v1/apps/\(InProcessServer.app)/hosts/\(InProcessServer.host)/pins?dry_run=true"
+        for (text, isKnown) in [(pin, true), (try #require(InProcessServer.pin("unknown")), false)] {
+            for member in ["material", "pin"] {
+                let answer = try await InProcessServer.ask(
+                    .post, pins, "{\"\(member)\":\"\(Hex.encode(text.bytes))\",\"role\":\"backup\"}")
+                // The served key is no backup, which is found where the digits are read as its pin.
+                #expect(answer.problem == (isKnown ? "guard_rail" : "invalid_value"), "\(answer.body)")
+                #expect(answer.body.canonicalText.contains(isKnown ? "G41" : "(G40)"), "\(answer.body)")
+            }
+        }
+    }
+
+    @Test func `another hash of a key that the app has is named, with its pin`() throws {
+        var app = App(id: try AppID("com.example.shop"), displayName: "Shop", createdAt: Timestamp(seconds: 0))
+        var bytes = try Self.bytes("o09-p256.pem")
+        let evidence = try #require(try UploadedKey(try Upload.read(&bytes), known: nil).evidence)
+        app.keys[evidence.key.pin] = KeyKnowledge(evidence)
+        let known = KnownKeys(of: app)
+        guard case .certificate(let certificate) = evidence else {
+            Issue.record("a certificate was to be found")
+            return
+        }
+        #expect(
+            try UploadedKey(written: Hex.encode(certificate.key.pin.bytes), known: known).pin == certificate.key.pin)
+        for digest in [certificate.sha256, certificate.sha1, certificate.key.rawKeySHA256] {
+            do throws(UploadedKey.Ambiguity) {
+                _ = try UploadedKey(written: Hex.encode(digest), known: known)
+                Issue.record("a fingerprint was taken")
+            } catch {
+                #expect(error.description.contains("the pin of that key is \(certificate.key.pin)"), "\(error)")
+            }
+        }
+    }
+
     @Test(arguments: ["sha256//", "", "pin-sha256=", "sha256/"])
     func `a reported pin is taken in every spelling that says so`(beginning: String) throws {
         let digest = try Self.text("b2.pin").filter { !$0.isNewline }
-        #expect(try UploadedKey(written: beginning + digest).pin.description == "sha256/\(digest)")
+        #expect(try UploadedKey(written: beginning + digest, known: nil).pin.description == "sha256/\(digest)")
     }
 }

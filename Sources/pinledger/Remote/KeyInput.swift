@@ -13,12 +13,19 @@ struct KeyInput {
 
     init(_ text: String) throws {
         guard FileManager.default.fileExists(atPath: text) else {
-            do { self.pin = try UploadedKey(written: text).pin } catch { throw Self.failure(text, "\(error)") }
-            self.members = ["pin": .string(self.pin.description)]
+            do throws(WrittenPin.Malformed) {
+                let written = try WrittenPin(text)
+                self.pin = written.pin
+                // The server judges hexadecimal digits by the app's keys.
+                let digits = Hex.encode(written.pin.bytes)
+                self.members = ["pin": .string(written.spelling.isAmbiguous ? digits : written.pin.description)]
+            } catch {
+                throw Self.failure(text, error.description)
+            }
             return
         }
         let (bytes, upload) = try Self.read(text)
-        do { self.pin = try UploadedKey(upload).pin } catch {
+        do { self.pin = try UploadedKey(upload, known: nil).pin } catch {
             throw CommandFailure("\(text) \(error)", status: .usage)
         }
         self.members =

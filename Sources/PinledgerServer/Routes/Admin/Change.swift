@@ -54,16 +54,18 @@ extension Exchange {
     /// The same for a body that may hold keys: on a thread that may block, since a key store takes up to seconds to
     /// open.
     ///
-    /// - Parameter limits: How much the JSON of the body may hold.
+    /// - Parameters:
+    ///   - known: The keys by which hexadecimal digits are judged.
+    ///   - limits: How much the JSON of the body may hold.
     @inline(never)
     func keyChange<Content: Sendable>(
-        limits: JSONLimits = JSONLimits(),
+        known: KnownKeys = KnownKeys(), limits: JSONLimits = JSONLimits(),
         _ read: @escaping @Sendable (inout JSONMembers, inout Uploads) throws(JSONDefect) -> Content
     ) async throws -> Change<Content> {
         let body = try await self.body()
         try self.requireJSON()
         return try await NIOThreadPool.singleton.runIfActive {
-            var uploads = Uploads()
+            var uploads = Uploads(known: known)
             var change = try Change(body, limits: limits) { (members) throws(JSONDefect) in try read(&members, &uploads)
             }
             change.material = uploads.material

@@ -51,7 +51,8 @@ struct HostRoutes: Sendable {
 
     private func add(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
+        let change = try await exchange.keyChange(known: self.services.knownKeys(of: id)) {
+            (members, uploads) throws(JSONDefect) in
             let pattern = try members.required("host").parse(HostPattern.init)
             let subdomains = try members.optional("include_subdomains")?.bool() ?? false
             let field = try members.required("baseline")
@@ -116,7 +117,8 @@ struct HostRoutes: Sendable {
     private func startCandidate(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let pattern = try exchange.host
-        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
+        let change = try await exchange.keyChange(known: self.services.knownKeys(of: id)) {
+            (members, uploads) throws(JSONDefect) in
             try Self.candidate(of: pattern, &members, &uploads)
         }
         return try await self.change(

@@ -26,7 +26,8 @@ struct PinRoutes: Sendable {
     private func add(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let pattern = try exchange.host
-        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
+        let change = try await exchange.keyChange(known: self.services.knownKeys(of: id)) {
+            (members, uploads) throws(JSONDefect) in
             let slot = try members.optional("policy")?.oneOf(PolicySlot.self) ?? .baseline
             return (slot, try AppCommand.NewPin(&members, &uploads))
         }

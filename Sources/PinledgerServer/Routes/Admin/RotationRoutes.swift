@@ -64,7 +64,8 @@ struct RotationRoutes: Sendable {
     private func start(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
         let defaults = Rotation.Goals(for: self.services.environment.facts())
-        let change = try await exchange.keyChange { (members, uploads) throws(JSONDefect) in
+        let change = try await exchange.keyChange(known: self.services.knownKeys(of: id)) {
+            (members, uploads) throws(JSONDefect) in
             let name = try members.required("rotation")
             guard Rotation.isID(try name.string()) else {
                 throw name.defect("must be 1 to 64 letters, digits, dots, hyphens and underscores")
@@ -90,7 +91,7 @@ struct RotationRoutes: Sendable {
             }
             return AppCommand.NewRotation(
                 id: try name.string(), kind: kind, hosts: hosts, next: next,
-                compromised: try compromised?.parse(UploadedKey.init(written:)).pin,
+                compromised: try compromised?.writtenPin(uploads.known).pin,
                 goals: try Rotation.Goals(members.optional("goals"), defaults: defaults)
             )
         }

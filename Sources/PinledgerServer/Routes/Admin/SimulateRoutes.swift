@@ -134,8 +134,9 @@ struct SimulateRoutes: Sendable {
         let body = try await exchange.body()
         try exchange.requireJSON()
         // On a thread that may be blocked: what is pinned may be given as a key store.
+        let known = self.services.knownKeys(of: try exchange.app)
         return try await NIOThreadPool.singleton.runIfActive {
-            var uploads = Uploads()
+            var uploads = Uploads(known: known)
             return try JSONField(try JSON(parsing: body)).object { (members) throws(JSONDefect) in
                 var question = Question()
                 question.changeID = try members.optional("change_id")?.string()

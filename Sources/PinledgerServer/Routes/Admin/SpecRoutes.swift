@@ -29,7 +29,8 @@ struct SpecRoutes: Sendable {
 
     private func apply(_ exchange: Exchange) async throws -> Response {
         let id = try exchange.app
-        let change = try await exchange.keyChange(limits: Self.limits) { (members, uploads) throws(JSONDefect) in
+        let change = try await exchange.keyChange(known: self.services.knownKeys(of: id), limits: Self.limits) {
+            (members, uploads) throws(JSONDefect) in
             try AppSpec(&members, &uploads)
         }
         let prunes = try exchange.flag("prune")

@@ -103,7 +103,7 @@ extension WultraAdminRoutes {
                     violations: [WultraAdminError.Violation(field: "pem", hint: "is refused")])
             }
             let material: UploadedKey
-            do throws(UploadedKey.Ambiguity) { material = try UploadedKey(upload) } catch {
+            do throws(UploadedKey.Ambiguity) { material = try UploadedKey(upload, known: KnownKeys()) } catch {
                 throw WultraAdminError("pem", error.description)
             }
             guard case .certificate(let certificate) = material.evidence else {

@@ -171,8 +171,14 @@ extension RemoteConfigImport {
                 self.say(.fatal, at, "must be a string, and is \(value.kind)", "Write the pin in quotes.")
                 continue
             }
+            guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: ";") }) else {
+                self.say(
+                    .fatal, at, "\"\(text.printable)\" has more in it than a pin, which clients do not take",
+                    "Write the pin alone.")
+                continue
+            }
             let pin: Pin
-            do { pin = try UploadedKey(written: text).pin } catch {
+            do { pin = try UploadedKey(written: text, known: KnownKeys()).pin } catch {
                 self.say(.fatal, at, "\"\(text.printable)\": \(error)", ProblemType.pinPlaceholder.entry.advice)
                 continue
             }

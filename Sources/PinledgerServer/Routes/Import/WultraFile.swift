@@ -107,7 +107,7 @@ struct WultraFile: Sendable {
     // MARK: Domains
 
     private mutating func readDomains(_ records: WultraRecords) {
-        var uploads = Uploads()
+        var uploads = Uploads(known: KnownKeys())
         var seen: Set<HostPattern> = []
         for record in records.domains {
             var certificates: [Certificate] = []

@@ -25,7 +25,7 @@ extension JSONMembers {
             }
             return try Self.read(bytes, field, &uploads)
         }
-        return try self.required("pin").parse(UploadedKey.init(written:))
+        return try self.required("pin").writtenPin(uploads.known)
     }
 
     private static func read(
@@ -33,13 +33,18 @@ extension JSONMembers {
     ) throws(JSONDefect) -> UploadedKey {
         let upload = try field.upload(bytes, &uploads)
         let key: UploadedKey
-        do { key = try UploadedKey(upload) } catch { throw field.defect(error.description) }
+        do { key = try UploadedKey(upload, known: uploads.known) } catch { throw field.defect(error.description) }
         if let evidence = key.evidence { uploads.keep(evidence, of: upload) }
         return key
     }
 }
 
 extension JSONField {
+    /// Reads a pin in any spelling.
+    func writtenPin(_ known: KnownKeys) throws(JSONDefect) -> UploadedKey {
+        try self.parse { (text) throws(UploadedKey.Ambiguity) in try UploadedKey(written: text, known: known) }
+    }
+
     /// Reads the field's value as an upload.
     ///
     /// - Parameters:

@@ -15,24 +15,45 @@ package struct UploadedKey: Sendable {
         /// G40: tools write certificates' fingerprints so, and hardly ever the digest of a key.
         fileprivate static let digits = Ambiguity(
             description:
-                "is 32 bytes in hexadecimal, which as a rule is a certificate's fingerprint and not a pin, the SHA-256 of the key: no client would match it (G40); give the certificate or the public key itself. A digest that was computed from the SubjectPublicKeyInfo is given in base64, as sha256/…"
+                "is 32 bytes in hexadecimal, as tools write a certificate's fingerprint, and no key that the app has is known to have this pin (G40); give the certificate or the public key itself. A digest that was computed from the SubjectPublicKeyInfo is given in base64, as sha256/…"
         )
+
+        /// G40 for another hash of a key that is known.
+        fileprivate static func mistaken(_ what: MistakenDigest, of pin: Pin) -> Ambiguity {
+            Ambiguity(description: "is \(what.explanation), and not a pin (G40); the pin of that key is \(pin)")
+        }
     }
 
     /// A pin as an operator writes it.
     ///
-    /// - Throws: ``Ambiguity``, for hexadecimal digits too.
-    package init(written text: String) throws(Ambiguity) {
+    /// - Parameter known: The keys by which hexadecimal digits are judged; nil where another program judges them.
+    package init(written text: String, known: KnownKeys?) throws(Ambiguity) {
         let written: WrittenPin
-        do { written = try WrittenPin(text) } catch { throw Ambiguity(description: error.description) }
-        guard !written.spelling.isAmbiguous else { throw .digits }
+        do { written = try WrittenPin(text) } catch {
+            if case .fingerprint(let bytes) = error { throw Self.fingerprint(bytes, known) }
+            throw Ambiguity(description: error.description)
+        }
+        try Self.check(written.pin, written.spelling, known)
         self.pin = written.pin
         self.evidence = nil
     }
 
+    /// Throws for hexadecimal digits that are no known key's pin.
+    private static func check(_ pin: Pin, _ spelling: PinSpelling, _ known: KnownKeys?) throws(Ambiguity) {
+        guard spelling.isAmbiguous, let known, !known.has(pin) else { return }
+        throw known.mistaken(pin.bytes).map { Ambiguity.mistaken($0.what, of: $0.pin) } ?? .digits
+    }
+
+    private static func fingerprint(_ bytes: [UInt8], _ known: KnownKeys?) -> Ambiguity {
+        known?.mistaken(bytes).map { Ambiguity.mistaken($0.what, of: $0.pin) }
+            ?? Ambiguity(description: WrittenPin.Malformed.fingerprint(bytes).description)
+    }
+
     /// The one key of an upload: for a chain the server's own, which is the first that is not an authority's and has
     /// not issued another one.
-    package init(_ upload: Upload) throws(Ambiguity) {
+    ///
+    /// - Parameter known: The keys by which hexadecimal digits are judged; nil where another program judges them.
+    package init(_ upload: Upload, known: KnownKeys?) throws(Ambiguity) {
         let items = upload.items
         if case .certificate = items[0], items.allSatisfy(\.isCertificate) {
             let certificates = items.compactMap(\.certificate)
@@ -70,14 +91,10 @@ package struct UploadedKey: Sendable {
             self.pin = request.key.pin
             self.evidence = .request(request.key, subject: request.subject, dnsNames: request.dnsNames)
         case .pin(let pin, let spelling):
-            guard !spelling.isAmbiguous else { throw .digits }
+            try Self.check(pin, spelling, known)
             self.pin = pin
             self.evidence = nil
-        case .fingerprint(let bytes):
-            throw Ambiguity(
-                description:
-                    "is a certificate's fingerprint (\(bytes.count == 20 ? "SHA-1" : "SHA-256")) and not a pin, which is the SHA-256 of the key; give the certificate itself (G40)"
-            )
+        case .fingerprint(let bytes): throw Self.fingerprint(bytes, known)
         }
     }
 }

@@ -7,8 +7,12 @@ import Pinning
 struct Uploads: Sendable {
     private var allowance = KeyStoreAllowance()
     private(set) var material: Set<Material> = []
+    /// The keys by which hexadecimal digits are judged.
+    let known: KnownKeys
 
-    init() {}
+    init(known: KnownKeys) {
+        self.known = known
+    }
 
     /// Reads one of them. May take a second, for a key store: not on a cooperative thread.
     ///
