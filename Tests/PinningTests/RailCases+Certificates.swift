@@ -70,6 +70,19 @@ let certificateCases: [RailCase] = [
             api, .baseline, .init(pin: pinOf(sha256(PEM.text([7], .publicKey).utf8.dropLast())), role: .backup)),
         facts: ExternalFacts(material: { $0 == pin(1).bytes ? [7] : nil })),
     RailCase(
+        .wrongHash, .block, "for the hash of a certificate's PEM text that Windows saved",
+        when: .addPin(
+            api, .baseline,
+            .init(pin: pinOf(sha256(PEM.text([7], .certificate).replacing("\n", with: "\r\n").utf8)), role: .backup)),
+        facts: ExternalFacts(material: { $0 == certificate(1).sha256 ? [7] : nil })),
+    RailCase(
+        .wrongHash, .block, "for the hash of a public key's PEM text that Windows saved, without its last line end",
+        when: .addPin(
+            api, .baseline,
+            .init(
+                pin: pinOf(sha256(PEM.lines([7], .publicKey).joined(separator: "\r\n").utf8)), role: .backup)),
+        facts: ExternalFacts(material: { $0 == pin(1).bytes ? [7] : nil })),
+    RailCase(
         .wrongHash, quiet: "for the hash of the SubjectPublicKeyInfo", when: .addPin(api, .baseline, requested(8))),
 
     // G20

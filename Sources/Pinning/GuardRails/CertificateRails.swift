@@ -51,10 +51,14 @@ enum CertificateRails {
             }
         }
 
-        /// A text as a file has it, and as a variable of a shell does: without the last line feed.
+        /// A text as a file has it, with line ends of either kind, and as a variable of a shell does: without the last one, or the
+        /// last byte of it.
         private mutating func add(_ text: String, _ what: String, _ pin: Pin) {
-            self.hashes[sha256(text.utf8)] = (what, pin)
-            self.hashes[sha256(text.utf8.dropLast())] = (what, pin)
+            let lines = Array(text.utf8)
+            let windows = lines.flatMap { $0 == UInt8(ascii: "\n") ? [UInt8(ascii: "\r"), $0] : [$0] }
+            for bytes in [lines[...], lines.dropLast(), windows[...], windows.dropLast(), windows.dropLast(2)] {
+                self.hashes[sha256(bytes)] = (what, pin)
+            }
         }
 
         mutating func add(_ certificate: CertificateFacts) {
