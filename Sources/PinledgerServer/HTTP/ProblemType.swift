@@ -279,7 +279,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .publicSuffix:
             (
                 .unprocessableContent, "The name is nobody's own",
-                "Name a host below it that you own: a pin for a public suffix would apply to other owners' hosts."
+                "Name a host that is yours, such as api.example.com: a pin for a name that others share would apply to their hosts, too."
             )
         case .limitReached:
             (.unprocessableContent, "A limit is reached", "Remove entries that you no longer need, or split the app.")
