@@ -180,6 +180,8 @@ enum ContractNames {
         #expect(Self.update.place("/display_name") == "--name")
         #expect(TerminalWords(ClientCommands.Set.self).place("/settings/entry_days") == "--settings /entry_days")
         #expect(TerminalWords(PinCommands.Add.self).place("/pin") == "PIN")
+        #expect(TerminalWords(ExplainCommand.self).place("/hosts/1") == "HOSTS, number 2")
+        #expect(TerminalWords(HostCommands.Update.self).place("/endpoints/0") == "--endpoint, number 1")
         #expect(TerminalWords(ApplyCommand.self).place("/apps/0/reason") == "/apps/0/reason")
         #expect(Self.update.place("/elsewhere/0") == "/elsewhere/0")
     }

@@ -162,7 +162,7 @@ def test_a_body_that_is_too_large_is_refused(api):
     expect_problem(api.post("/v1/apps", pad[: 64 * 1024]), 400, "malformed_json")
     target = f"/v1/import/remote-config?app={APP}"
     expect_problem(api.post(target, b"[" + b" " * (1024 * 1024)), 413, "body_too_large")
-    expect_problem(api.post(target, b"[" + b" " * (1024 * 1024 - 1)), 400, "malformed_json")
+    expect_problem(api.post(target, b"[" + b" " * (1024 * 1024 - 1)), 422, "import_refused")
 
 
 def test_an_oversize_chunked_body_is_refused(server):

@@ -339,7 +339,7 @@ def test_a_binary_property_list_is_refused_with_the_command_that_converts_it(api
         ("okhttp", XML, {}, 400, "malformed_request"),
         ("hpkp", TEXT, {"host": "*.example.com"}, 400, "malformed_request"),
         ("android_nsc", XML, {"parameter": "x"}, 400, "unknown_parameter"),
-        ("wultra", "application/json", {}, 400, "malformed_json"),
+        ("wultra", "application/json", {}, 422, "import_refused"),
     ],
 )
 def test_a_wrong_import_request_is_refused(api, format, type, query, status, kind):

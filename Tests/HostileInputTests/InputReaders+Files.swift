@@ -27,7 +27,7 @@ extension InputReader {
         InputReader("a file to import as \(name)", seeds: seeds, frames: frames + [Frame()]) { input in
             guard let format = ImportedFile.Format(name) else { return }
             let id = try AppID("com.example.app")
-            let file = try ImportedFile(input, as: format, for: id, host: HostPattern("a.example.com"))
+            let file = ImportedFile(input, as: format, for: id, host: try HostPattern("a.example.com"))
             use(file.plan(for: id, nil, at: Timestamp(seconds: 1_769_860_800), isPublicSuffix: { $0 == "com" }))
         }
     }
@@ -51,7 +51,10 @@ extension InputReader {
                 "sha256//\(pin)", "pin-sha256=\"\(pin)\"", "\(pin.dropLast())",
                 Array(repeating: "ab", count: 32).joined(separator: ":"),
             ],
-            frames: [Frame(), Frame("sha256/"), Frame("'", "'"), Frame("pin-sha256=\"", "\"")],
+            frames: [
+                Frame(), Frame("sha256/"), Frame("'", "'"), Frame("pin-sha256=\"", "\""), Frame("SHA256 Fingerprint="),
+                Frame("", " "), Frame("ab "),
+            ],
             read: { input in use(try WrittenPin(String(decoding: input, as: UTF8.self))) }),
         InputReader(
             "a private key",

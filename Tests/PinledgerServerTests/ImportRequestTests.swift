@@ -306,7 +306,7 @@ import Testing
             ("hpkp", "text/plain", "&host=Example.com", 400, "malformed_request"),
             ("android_nsc", "application/xml", "&condition=x", 400, "malformed_request"),
             ("android_nsc", "application/xml", "&parameter=x", 400, "unknown_parameter"),
-            ("wultra", "application/json", "", 400, "malformed_json"),
+            ("wultra", "application/json", "", 422, "import_refused"),
         ] as [(String, String, String, Int, String)])
     func `a request to import that contradicts its format is refused`(
         format: String, type: String, query: String, status: Int, problem: String

@@ -11,7 +11,7 @@ import Testing
         let config = #""ssl_pinning_config": {"defaultValue": {"value": "{}"}}"#
         let text = #"{"conditions": [], "parameters": {\#(([config] + others).joined(separator: ", "))}}"#
         #expect(text.utf8.count < 1024 * 1024)
-        let file = try ImportedFile(Array(text.utf8), as: .firebaseTemplate, for: try AppID("shop"))
+        let file = ImportedFile(Array(text.utf8), as: .firebaseTemplate, for: try AppID("shop"))
         guard case .remoteConfig = file else {
             Issue.record("\(file)")
             return
@@ -25,7 +25,7 @@ import Testing
              "mus_mobile_app_version": [\(rows)], "mus_localized_text": null}
             """
         #expect(text.utf8.count < 1024 * 1024)
-        let file = try ImportedFile(Array(text.utf8), as: .wultra, for: try AppID("shop"))
+        let file = ImportedFile(Array(text.utf8), as: .wultra, for: try AppID("shop"))
         guard case .wultra(let wultra) = file else {
             Issue.record("\(file)")
             return

@@ -91,7 +91,7 @@ import Testing
 
     private func plan(_ text: String, _ app: App? = nil, into name: String = "bank") throws -> ImportPlan {
         let id = try AppID(name)
-        let file = try ImportedFile(Array(text.utf8), as: .wultra, for: id)
+        let file = ImportedFile(Array(text.utf8), as: .wultra, for: id)
         return file.plan(for: id, app, at: Self.now, isPublicSuffix: { $0 == "co.uk" })
     }
 
@@ -294,8 +294,10 @@ import Testing
     @Test func `an import from a mobile utility server is refused where the file is cut off`() throws {
         let whole = Array(Self.tables().utf8)
         for count in stride(from: 0, to: whole.count, by: 41) {
-            #expect(throws: JSONSyntaxError.self) {
-                try ImportedFile(Array(whole.prefix(count)), as: .wultra, for: try AppID("bank"))
+            let file = ImportedFile(Array(whole.prefix(count)), as: .wultra, for: try AppID("bank"))
+            guard case .unreadable(let finding) = file, case .syntax = finding.place else {
+                Issue.record("\(count) bytes were read")
+                continue
             }
         }
     }

@@ -115,8 +115,9 @@ struct TerminalWords: Sendable {
         guard !self.areRequests, !self.areFiles, let path = JSONPointer(text: pointer)?.path else { return pointer }
         for (index, name) in path.enumerated().reversed() {
             guard let own = self.own(name) else { continue }
-            let rest = JSONPointer(Array(path[(index + 1)...])).text
-            return rest.isEmpty ? own : "\(own) \(rest)"
+            let rest = Array(path[(index + 1)...])
+            if rest.count == 1, let place = Int(rest[0]) { return "\(own), number \(place + 1)" }
+            return rest.isEmpty ? own : "\(own) \(JSONPointer(rest).text)"
         }
         return pointer
     }

@@ -16,6 +16,8 @@ struct ImportFinding: Sendable, Hashable {
         case whole
         /// In a JSON text.
         case value(JSONPointer)
+        /// In a text that should be JSON and is none.
+        case syntax(JSONPointer, line: Int, column: Int)
         /// In any other text; both count from 1.
         case text(line: Int, column: Int)
     }
@@ -27,14 +29,27 @@ struct ImportFinding: Sendable, Hashable {
     var advice: String
 
     /// In a JSON text; empty for the whole, and for other texts.
-    var pointer: JSONPointer { if case .value(let pointer) = self.place { pointer } else { JSONPointer() } }
+    var pointer: JSONPointer {
+        switch self.place {
+        case .value(let pointer), .syntax(let pointer, _, _): pointer
+        case .whole, .text: JSONPointer()
+        }
+    }
+
+    /// In a text that is read by lines; nil for the whole, and for a value of a JSON text.
+    private var position: (line: Int, column: Int)? {
+        switch self.place {
+        case .syntax(_, let line, let column), .text(let line, let column): (line, column)
+        case .whole, .value: nil
+        }
+    }
 
     var json: JSON {
         var members: [String: JSON] = [
             "severity": .string(self.severity.rawValue), "pointer": .string(self.pointer.text),
             "detail": .string(self.message), "advice": .string(self.advice),
         ]
-        if case .text(let line, let column) = self.place {
+        if let (line, column) = self.position {
             members["line"] = .integer(Int64(line))
             members["column"] = .integer(Int64(column))
         }
@@ -44,7 +59,7 @@ struct ImportFinding: Sendable, Hashable {
     /// The finding as an error of a problem, in which the place of a text stands in words.
     var defect: JSONDefect {
         var words = "\(self.message). \(self.advice)"
-        if case .text(let line, let column) = self.place { words = "line \(line), column \(column): \(words)" }
+        if let (line, column) = self.position { words = "line \(line), column \(column): \(words)" }
         return JSONDefect(pointer: self.pointer, message: words)
     }
 }

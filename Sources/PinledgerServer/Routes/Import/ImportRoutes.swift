@@ -35,8 +35,8 @@ struct ImportRoutes: Sendable {
     private func remoteConfig(_ exchange: Exchange) async throws -> Response {
         let id = try Self.app(in: exchange)
         let body = try await exchange.body()
-        let (json, change) = try Self.change(of: body, in: exchange)
-        return try await self.record(.remoteConfig(json, at: JSONPointer(), []), change, into: id, in: exchange)
+        let change = try Self.change(of: body, in: exchange)
+        return try await self.record(ImportedFile(remoteConfig: body), change, into: id, in: exchange)
     }
 
     private func file(_ exchange: Exchange) async throws -> Response {
@@ -46,7 +46,7 @@ struct ImportRoutes: Sendable {
         let change = Change(content: (), reason: request.reason, isForced: request.isForced, body: body)
         // A file of a mebibyte takes up to a second, one with certificates too.
         let file = try await NIOThreadPool.singleton.runIfActive {
-            try ImportedFile(
+            ImportedFile(
                 body, as: request.format, for: id, host: request.host, condition: request.condition)
         }
         return try await self.record(file, change, into: id, in: exchange)
@@ -93,11 +93,10 @@ struct ImportRoutes: Sendable {
     }
 
     @inline(never)
-    private static func change(of body: [UInt8], in exchange: Exchange) throws -> (JSON, Change<Void>) {
+    private static func change(of body: [UInt8], in exchange: Exchange) throws -> Change<Void> {
         try exchange.requireJSON()
-        let json = try ImportedFile.json(body)
         let reason = try exchange.reasonInQuery() ?? Reason("imported from remote configuration")
-        return (json, Change(content: (), reason: reason, isForced: try exchange.flag("force"), body: body))
+        return Change(content: (), reason: reason, isForced: try exchange.flag("force"), body: body)
     }
 
     /// What a request says besides the file.

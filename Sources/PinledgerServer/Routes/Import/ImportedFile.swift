@@ -64,10 +64,7 @@ enum ImportedFile: Sendable {
     ///   - id: The app that it is meant for.
     ///   - host: For ``ImportFormat/hpkp``, the host that sent headers that follow no line `Host:`.
     ///   - condition: The condition of a template whose value is taken; nil for the default.
-    /// - Throws: `JSONSyntaxError` where it should be JSON and is none.
-    init(
-        _ bytes: [UInt8], as format: Format, for id: AppID, host: HostPattern? = nil, condition: String? = nil
-    ) throws(JSONSyntaxError) {
+    init(_ bytes: [UInt8], as format: Format, for id: AppID, host: HostPattern? = nil, condition: String? = nil) {
         switch format {
         case .pins(let format):
             do { self = .pins(try ImportedPins(bytes, as: format, host: host)) } catch {
@@ -78,21 +75,30 @@ enum ImportedFile: Sendable {
                         advice: "Correct the file, or choose its format."))
             }
         case .firebaseTemplate:
-            let json = try Self.json(bytes, limits: Self.limits)
-            do { self = Self.template(try RemoteConfigSource(json, condition: condition)) } catch {
-                self = .unreadable(
-                    ImportFinding(
-                        severity: .fatal, place: .value(error.pointer), message: error.message,
-                        advice: "Export the template again, or name the condition whose value to import."))
+            self = Self.json(bytes, limits: Self.limits) { json in
+                do throws(JSONDefect) { return Self.template(try RemoteConfigSource(json, condition: condition)) } catch
+                {
+                    return .unreadable(
+                        ImportFinding(
+                            severity: .fatal, place: .value(error.pointer), message: error.message,
+                            advice: "Export the template again, or name the condition whose value to import."))
+                }
             }
-        case .wultra: self = .wultra(WultraFile(try Self.json(bytes, limits: Self.limits), for: id))
+        case .wultra: self = Self.json(bytes, limits: Self.limits) { .wultra(WultraFile($0, for: id)) }
         }
     }
 
-    /// The JSON of a file, which may begin with a byte order mark, as some editors write it.
-    static func json(_ bytes: [UInt8], limits: JSONLimits = JSONLimits()) throws(JSONSyntaxError) -> JSON {
-        let hasMark = bytes.starts(with: [0xEF, 0xBB, 0xBF])
-        return try JSON(parsing: hasMark ? bytes[3...] : bytes[...], limits: limits)
+    /// Reads an `ssl_pinning_config`.
+    init(remoteConfig bytes: [UInt8]) {
+        self = Self.json(bytes, limits: JSONLimits()) { .remoteConfig($0, at: JSONPointer(), []) }
+    }
+
+    /// What `read` makes of the JSON of a file, which may begin with a byte order mark, as some editors write it.
+    private static func json(_ bytes: [UInt8], limits: JSONLimits, _ read: (JSON) -> Self) -> Self {
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...]
+        do throws(JSONSyntaxError) { return read(try JSON(parsing: text, limits: limits)) } catch {
+            return .unreadable(ImportFinding(error, in: text))
+        }
     }
 
     private static func template(_ source: RemoteConfigSource) -> Self {
@@ -116,5 +122,30 @@ enum ImportedFile: Sendable {
             plan.findings = [finding]
             return plan
         }
+    }
+}
+
+extension ImportFinding {
+    /// Why a file is not JSON, as its author finds it: by line and column.
+    fileprivate init(_ error: JSONSyntaxError, in text: ArraySlice<UInt8>) {
+        let before = text.prefix(error.offset)
+        let line = before.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let place = Place.syntax(
+            error.pointer, line: line.count,
+            // Characters: of the bytes of one in UTF-8, all but the first are between 0x80 and 0xBF.
+            column: (line.last ?? []).count { !(0x80...0xBF).contains($0) } + 1)
+        let (message, advice) =
+            switch text.dropFirst(error.offset).first {
+            case _ where text.starts(with: [0xFF, 0xFE]) || text.starts(with: [0xFE, 0xFF]):
+                ("the file is in UTF-16, as some Windows programs save it", "Save it in UTF-8.")
+            case _ where text.allSatisfy({ [0x20, 0x0A, 0x0D, 0x09].contains($0) }):
+                ("the file is empty", "Choose a file that has pins, and its format.")
+            case UInt8(ascii: "/"), UInt8(ascii: "#"): ("JSON has no comments", "Remove the comment.")
+            case UInt8(ascii: "}") where error.message.hasPrefix("a member name"),
+                UInt8(ascii: "]") where error.message.hasPrefix("there is no JSON value"):
+                ("JSON has no comma behind the last value", "Remove the comma before this place.")
+            default: (error.message, "Correct the file, or choose its format.")
+            }
+        self.init(severity: .fatal, place: place, message: message, advice: advice)
     }
 }
