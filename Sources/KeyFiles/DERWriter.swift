@@ -33,7 +33,9 @@ enum DERWriter {
         /// rsaEncryption (RFC 8017 appendix C) with its NULL.
         static let rsa = DERWriter.sequence(
             DERWriter.objectIdentifier([0x2A, 0x86, 0x48, 0x86, 0xF7, 0x0D, 0x01, 0x01, 0x01]), DERWriter.null)
-        /// id-Ed25519 and id-Ed448 (RFC 8410 section 3).
+        /// id-X25519, id-X448, id-Ed25519 and id-Ed448 (RFC 8410 section 3).
+        static let x25519 = DERWriter.sequence(DERWriter.objectIdentifier([0x2B, 0x65, 0x6E]))
+        static let x448 = DERWriter.sequence(DERWriter.objectIdentifier([0x2B, 0x65, 0x6F]))
         static let ed25519 = DERWriter.sequence(DERWriter.objectIdentifier([0x2B, 0x65, 0x70]))
         static let ed448 = DERWriter.sequence(DERWriter.objectIdentifier([0x2B, 0x65, 0x71]))
 

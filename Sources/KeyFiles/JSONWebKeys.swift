@@ -84,6 +84,10 @@ enum JSONWebKeys {
             encoding = DERWriter.publicKey(DERWriter.Algorithm.ed25519, try number("x", count: 32))
         case ("OKP", "Ed448"):
             encoding = DERWriter.publicKey(DERWriter.Algorithm.ed448, try number("x", count: 57))
+        case ("OKP", "X25519"):
+            encoding = DERWriter.publicKey(DERWriter.Algorithm.x25519, try number("x", count: 32))
+        case ("OKP", "X448"):
+            encoding = DERWriter.publicKey(DERWriter.Algorithm.x448, try number("x", count: 56))
         default:
             throw Self.unknownType(place)
         }
@@ -91,15 +95,19 @@ enum JSONWebKeys {
     }
 
     private static func unknownType(_ place: UploadPlace) -> UploadError {
-        .malformed(
-            place, kind: .jsonWebKey,
-            detail: "its type is not RSA, nor EC on P-256, P-384 or P-521, nor OKP with Ed25519 or Ed448")
+        .unreadableKey(
+            place,
+            algorithm:
+                "a JSON Web Key whose type is not RSA, nor EC on P-256, P-384, P-521 or secp256k1, nor OKP with Ed25519, Ed448, X25519 or X448"
+        )
     }
 
-    /// Object identifiers as encoded, and the number of bytes of a coordinate (RFC 7518 section 6.2.1.2).
+    /// Object identifiers as encoded, and the number of bytes of a coordinate (RFC 7518 section 6.2.1.2, RFC 8812
+    /// section 3.1).
     private static let curves: [String: (identifier: [UInt8], size: Int)] = [
         "P-256": ([0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07], 32),
         "P-384": ([0x2B, 0x81, 0x04, 0x00, 0x22], 48),
         "P-521": ([0x2B, 0x81, 0x04, 0x00, 0x23], 66),
+        "secp256k1": ([0x2B, 0x81, 0x04, 0x00, 0x0A], 32),
     ]
 }

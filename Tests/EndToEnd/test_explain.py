@@ -192,6 +192,9 @@ def test_the_command_line_explains_devices_and_guard_rails(server, api, app):
     assert "G07" in server.cli("explain", "G07").stdout
     assert "there is no guard rail" in server.cli("explain", "G99", status=5).stderr
     server.cli("explain", "com.example.nobody", status=5)
+    for address in ["::1", "10.0.0.1"]:
+        assert server.cli_json("explain", app, address)["hosts"][0]["name"] == address
+    assert "HOSTS, number 1" in server.cli("explain", app, "b\u00fccher.example.com", status=3).stderr
 
 
 def simulate(api, app: str, change: dict, **members) -> dict:

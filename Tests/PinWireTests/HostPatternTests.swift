@@ -71,6 +71,7 @@ import Testing
         ("xn--orh.example", "must not have a label that begins with xn--"),
         ("xn--0y0c.example", "must not have a label that begins with xn--"),
         ("xn--ab-l13a.example", "must not have a label that begins with xn--"),
+        ("@string/host", "must be a host name itself, not a reference to a resource"),
         (String(repeating: "a", count: 64) + ".example", "must not have a label of more than 63"),
         (
             Array(repeating: String(repeating: "a", count: 62), count: 4).joined(separator: ".") + ".bbb",

@@ -41,6 +41,10 @@ public struct HostPattern: Hashable, Sendable, Comparable, CustomStringConvertib
             throw refuse("must be written in A-labels (xn--…), as certificates and DNS write it\(form)")
         }
         guard text == text.lowercased() else { throw refuse("must be in lower case: \(text.lowercased())") }
+        // Android's configurations take no such reference as a name either.
+        if text.hasPrefix("@"), text.contains("/") {
+            throw refuse("must be a host name itself, not a reference to a resource that has it")
+        }
         if text.contains("://") || text.contains("/") { throw refuse("must be a host name alone, not a URL") }
         if text == "*." { throw refuse("must have a host name after the wildcard: *.example.com") }
         if text.hasSuffix(".") { throw refuse("must not end in a dot: \(text.dropLast())") }

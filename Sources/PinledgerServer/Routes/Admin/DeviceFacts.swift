@@ -1,3 +1,4 @@
+import Addresses
 import PinWire
 import Pinning
 
@@ -30,11 +31,13 @@ extension JSONField {
     }
 
     /// The names of hosts that a device connects to, in the form of patterns. Clients take names that no pattern can have:
-    /// with capital letters, underscores, a dot at the end.
+    /// with capital letters, underscores, a dot at the end, and addresses, for which no pin holds.
     func hostNames(atMost limit: Int) throws(JSONDefect) -> [String] {
         var names: [String] = []
         for element in try self.elements(atMost: limit) {
-            guard let name = HostPattern.canonical(try element.string()), name.utf8.allSatisfy(Self.isInName) else {
+            guard let name = HostPattern.canonical(try element.string()),
+                name.utf8.allSatisfy(Self.isInName) || IPAddress(name) != nil
+            else {
                 _ = try element.parse(HostPattern.init)
                 throw element.defect("must be a host's name, not a wildcard")
             }
