@@ -55,6 +55,16 @@ import Testing
         #expect(defects.map(\.line) == [3] && defects.map(\.column) == [before.utf8.count + 1], "\(imported.findings)")
     }
 
+    @Test func `a network security configuration with two trustkit-configs has a finding of that`()
+        throws
+    {
+        let settings = "<trustkit-config enforcePinning='false'/><trustkit-config enforcePinning='true'/>"
+        let imported = try self.imported(Self.sound.replacing("</domain-config>", with: "\(settings)</domain-config>"))
+        #expect(imported.hosts.map(\.mode) == [.enforce])
+        #expect(imported.findings.map(\.isDefect) == [false], "\(imported.findings)")
+        #expect(imported.findings.first?.message.contains("last trustkit-config") == true)
+    }
+
     @Test(arguments: ["SHA-256", "sha-256", "Sha-256"])
     func `a network security configuration may write the digest in any case, except for TrustKit`(digest: String) throws
     {

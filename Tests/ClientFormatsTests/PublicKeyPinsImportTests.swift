@@ -54,6 +54,14 @@ import Testing
         }
     }
 
+    @Test(arguments: ["a.example.com:443", "*.example.com", "-"])
+    func `a header with pins below a host that is refused adds no finding`(host: String) throws {
+        let imported = try self.imported("Host: \(host)\n\(Self.enforcing)\n\(Self.reporting)")
+        #expect(imported.hosts.isEmpty && imported.findings.map(\.line) == [1], "\(imported.findings)")
+        let next = try self.imported("Host: \(host)\nHost: b.example.com\n\(Self.enforcing)")
+        #expect(next.hosts.map(\.pattern.text) == ["b.example.com"])
+    }
+
     /// RFC 7469 sections 2.1 and 2.1.2: `1*DIGIT`, and clients ignore a header that is malformed.
     @Test(arguments: ["-1", "+5", "1.5", "\"\"", "\"5 \"", "5s", "0x10", "\u{661}"])
     func `a header with pins whose max-age is no number has a defect`(age: String) throws {

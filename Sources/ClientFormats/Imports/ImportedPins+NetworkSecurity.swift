@@ -54,7 +54,13 @@ extension ImportedPins {
                 own.isPinned = !element.children.isEmpty
                 own.validUntil = element.attribute("expiration").flatMap { self.end($0, at: element) }
             case "trust-anchors": self.noteAnchors(element)
-            case "trustkit-config": own.mode = self.readTrustKit(element)
+            case "trustkit-config":
+                if !single.insert(element.name).inserted {
+                    self.say(
+                        "TrustKit takes the last trustkit-config of a domain-config: those before it have no effect.",
+                        at: element)
+                }
+                own.mode = self.readTrustKit(element)
             case "domain-config": break
             default: self.noteUnknown(element)
             }

@@ -15,6 +15,7 @@ extension ImportedPins {
             throw TextDefect(line: 1, column: 1, "the text is not UTF-8")
         }
         var host = host
+        var isRefused = false
         var reported: [(host: Host, line: Int)] = []
         for (number, line) in Self.unfolded(text) {
             guard let colon = line.firstIndex(of: ":") else {
@@ -27,14 +28,17 @@ extension ImportedPins {
                 do {
                     let pattern = try HostPattern(value)
                     host = pattern.isWildcard ? nil : pattern
+                    isRefused = pattern.isWildcard
                     if pattern.isWildcard {
                         self.say("No host is called \(pattern).", line: number, column: 1, isDefect: true)
                     }
                 } catch {
-                    host = nil
+                    (host, isRefused) = (nil, true)
                     let name = Self.quoted(value)
                     self.say("The host \"\(name)\" \(error).", line: number, column: 1, isDefect: true)
                 }
+            // The finding about the host's line says it.
+            case "public-key-pins" where isRefused, "public-key-pins-report-only" where isRefused: break
             case "public-key-pins":
                 if let sent = self.readDirectives(value, of: host, .enforce, number) {
                     self.add(sent, line: number, column: 1)
