@@ -179,7 +179,14 @@ enum ContractNames {
         #expect(Self.update.place("/pins_valid_until") == "--pins-valid-until")
         #expect(Self.update.place("/display_name") == "--name")
         #expect(TerminalWords(ClientCommands.Set.self).place("/settings/entry_days") == "--settings /entry_days")
-        #expect(TerminalWords(PinCommands.Add.self).place("/pin") == "PIN")
+        #expect(TerminalWords(ExplainCommand.self).place("/hosts/\(Int.max)") == "HOSTS /\(Int.max)")
+        for member in ["pin", "material", "material_base64"] {
+            #expect(TerminalWords(PinCommands.Add.self).place("/\(member)") == "PIN")
+            #expect(TerminalWords(RotationCommands.Start.self).place("/next/\(member)") == "--next")
+            let pins = "number 2 of --primary and --backup"
+            #expect(TerminalWords(HostCommands.Add.self).place("/baseline/pins/1/\(member)") == pins)
+            #expect(TerminalWords(RolloutCommands.Start.self).place("/pins/1/\(member)") == pins)
+        }
         #expect(TerminalWords(ExplainCommand.self).place("/hosts/1") == "HOSTS, number 2")
         #expect(TerminalWords(HostCommands.Update.self).place("/endpoints/0") == "--endpoint, number 1")
         #expect(TerminalWords(ApplyCommand.self).place("/apps/0/reason") == "/apps/0/reason")

@@ -112,15 +112,32 @@ struct TerminalWords: Sendable {
 
     /// The place of a defect in a request.
     func place(_ pointer: String) -> String {
-        guard !self.areRequests, !self.areFiles, let path = JSONPointer(text: pointer)?.path else { return pointer }
+        guard !self.areRequests, !self.areFiles, var path = JSONPointer(text: pointer)?.path else { return pointer }
+        if let last = path.last, Self.pinMembers.contains(last), self.own(last) == nil {
+            path.removeLast()
+            if path.isEmpty { return self.own("pin") ?? pointer }
+        }
+        if path.count > 1, path[path.count - 2] == "pins", let number = Self.number(path[path.count - 1]),
+            self.options.isSuperset(of: ["primary", "backup"])
+        {
+            return "number \(number) of --primary and --backup"
+        }
         for (index, name) in path.enumerated().reversed() {
             guard let own = self.own(name) else { continue }
             let rest = Array(path[(index + 1)...])
-            if rest.count == 1, let place = Int(rest[0]) { return "\(own), number \(place + 1)" }
+            if rest.count == 1, let number = Self.number(rest[0]) { return "\(own), number \(number)" }
             return rest.isEmpty ? own : "\(own) \(JSONPointer(rest).text)"
         }
         return pointer
     }
+
+    /// The number of an array's element for people; nil for another name, and for what no array of a request has.
+    private static func number(_ index: String) -> Int? {
+        Int(index).flatMap { (0..<1_000_000).contains($0) ? $0 + 1 : nil }
+    }
+
+    /// The members of which a request has one where a command takes a pin or a file.
+    private static let pinMembers: Set<String> = ["pin", "material", "material_base64"]
 
     /// How the kinds of names are called on either side.
     private static let nouns: [(api: String, terminal: String, isArgument: Bool)] = [
