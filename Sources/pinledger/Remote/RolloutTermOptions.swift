@@ -47,7 +47,8 @@ struct RolloutTermOptions: ParsableArguments {
         // A salt that changes with each edit is the server's.
         if members["sticky"] == false { members["salt"] = nil }
         members.merge(stated) { $1 }
-        if members["method"] != "geography" { members["countries"] = nil }
+        // Stated ones stay, for the server to refuse: without them the rollout would reach every country.
+        if members["method"] != "geography", stated["countries"] == nil { members["countries"] = nil }
         return members
     }
 
