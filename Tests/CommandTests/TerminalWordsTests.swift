@@ -134,6 +134,16 @@ enum ContractNames {
         #expect(Self.update.text("the value `stay`, and one ` alone") == "the value `stay`, and one ` alone")
     }
 
+    @Test(arguments: [(2, 1), (100, 1), (101, 102)])
+    func `a defect that the detail says is not said again, where they are few enough to look for`(
+        defects: Int, lines: Int
+    ) {
+        let errors = (0..<defects).map { ["pointer": .string("/apps/\($0)"), "detail": "is wrong"] as JSON }
+        let problem = Self.problem(.malformedRequest, "/apps/0: is wrong; and others", ["errors": .array(errors)])
+        let failure = ProblemReport(problem, status: 400, words: Self.update).failure
+        #expect(failure.message.split(separator: "\n").count == lines, "\(failure.message)")
+    }
+
     @Test func `the words around each name of a long text stay`() {
         let part = "The query parameter `type` and the header `x` say `force` of `no-name`. "
         let said = "The option `--type` and the option `--x` say `--force` of `no-name`. "

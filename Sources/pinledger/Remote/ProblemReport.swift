@@ -35,6 +35,9 @@ struct ProblemReport {
         return failure
     }
 
+    /// The most defects that are looked for in the detail.
+    private static let searchLimit = 100
+
     private var lines: [String] {
         let detail = self.problem?["detail"]?.stringValue ?? "the server answered \(self.status)"
         let defects = (self.problem?["errors"]?.arrayValue ?? []).map { error in
@@ -49,8 +52,10 @@ struct ProblemReport {
         }
         let isOfFinding = findings.contains { detail.hasSuffix($0.text("detail")) }
         let first = isOfFinding ? self.problem?["title"]?.stringValue ?? detail : detail
+        // The detail says one of a few defects; a hostile answer has many to look for.
+        let isSaid = { (message: String) in defects.count <= Self.searchLimit && detail.contains(message) }
         return [self.said(first)]
-            + defects.filter { !detail.contains($0.message) }.map { "  \(self.line(of: $0))" }
+            + defects.filter { !isSaid($0.message) }.map { "  \(self.line(of: $0))" }
             + FindingReport.lines(findings, self.words).map { "  \($0)" }
     }
 
