@@ -4,7 +4,7 @@ import Testing
 
 @testable import pinledger
 
-/// What a command states of a rollout that is there.
+/// The terms that a command states of a rollout that is there.
 @Suite struct `A rollout's stated terms` {
     private static let percentage: JSON = ["method": "percentage", "basis_points": 0]
     private static let geography: JSON = ["method": "geography", "countries": ["AT"]]

@@ -21,7 +21,7 @@ struct PublishingNode: Sendable {
         /// Nil for a node that only serves.
         var keyEncryptionKey: KeyEncryptionKey?
         var schedule = Publisher.Schedule()
-        /// What it has kept itself, and remembers having served.
+        /// The documents that it has kept itself, and remembers having served.
         var kept: Publisher.KeptSource?
 
         static func with(_ change: (inout Setup) -> Void) -> Setup {

@@ -25,7 +25,7 @@ package final class DocumentTable: Sendable {
         var remembered: [String: NodeMemory.Document]?
         /// Whether nothing else may be served.
         var servesOnlyRemembered = false
-        /// Whether the node has kept documents that are still to take the place of stored ones which must not be served.
+        /// True while kept documents may still take the place of stored ones which must not be served.
         var awaitsKept = false
         /// What to do with a stored document.
         var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
@@ -351,7 +351,7 @@ package final class DocumentTable: Sendable {
     /// Whether a verified document was in place since the node started.
     package var hasServed: Bool { self.content.withLock { $0.hasServed } }
 
-    /// Whether the node has served documents before, and has none now.
+    /// True where the node has served documents before, and has none now.
     package var lacksAll: Bool {
         self.content.withLock { content in
             content.documents.isEmpty && content.unchecked.isEmpty && content.remembered?.isEmpty == false

@@ -6,7 +6,7 @@ import Synchronization
 package final class SecretFaults: Sendable {
     private struct Content {
         var found: [SecretTrial.Failure] = []
-        /// Those of them that were told.
+        /// The found ones that a look has told of.
         var told: Set<SecretTrial.Failure> = []
     }
 

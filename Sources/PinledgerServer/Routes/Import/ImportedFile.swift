@@ -93,7 +93,7 @@ enum ImportedFile: Sendable {
         self = Self.json(bytes, limits: JSONLimits()) { .remoteConfig($0, at: JSONPointer(), []) }
     }
 
-    /// What `read` makes of the JSON of a file, which may begin with a byte order mark, as some editors write it.
+    /// The content that `read` makes of the JSON of a file, which may begin with a byte order mark, as some editors write it.
     private static func json(_ bytes: [UInt8], limits: JSONLimits, _ read: (JSON) -> Self) -> Self {
         let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...]
         do throws(JSONSyntaxError) { return read(try JSON(parsing: text, limits: limits)) } catch {

@@ -12,7 +12,7 @@ package struct KnownKeys: Sendable {
         self.app = app
     }
 
-    /// Whether it is the pin of a key or certificate that was given to the app, or one that a host of the app has.
+    /// True for the pin of a key or certificate that was given to the app, and for one that a host of the app has.
     func has(_ pin: Pin) -> Bool {
         guard let app = self.app else { return false }
         return app.keys[pin] != nil

@@ -72,7 +72,7 @@ extension ClientCheck {
         file.pins.contains(pin) || self.trustsAuthority(in: file, at: pattern)
     }
 
-    /// Whether installs with a file accept any key that an authority of theirs vouches for.
+    /// True where installs with a file accept any key that an authority of theirs vouches for.
     func trustsAuthority(in file: BuiltInPins, at pattern: HostPattern) -> Bool {
         switch self.profile.comparison {
         case .anyKey, .ownKeyOrAuthorities: file.pins.contains { self.view.isAuthority($0, at: pattern) }
