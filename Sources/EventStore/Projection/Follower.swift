@@ -266,8 +266,8 @@ package struct Follower: Sendable {
         if let fault = fold.fault { throw fault }
     }
 
-    /// True where the node's key authenticates one of the last ``searchLimit`` ends of the ledger: it is the ledger's key then, whatever
-    /// has become of the present end and of the secrets.
+    /// True where the node's key authenticates one of the last ``searchLimit`` ends of the ledger: it is or was the ledger's key then,
+    /// whatever has become of the present end and of the secrets.
     package func keyIsOfLedger() async throws -> Bool {
         guard let key = self.ledger.key else { return false }
         let end = try await self.reader.head().position

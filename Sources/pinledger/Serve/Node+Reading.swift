@@ -224,7 +224,7 @@ extension Node {
             try await follower.readToEnd(trusting: true, onWaiting: onWaiting)
             if !self.configuration.isReadOnly {
                 // A MAC of a wrong key would keep every node with the right one from recording.
-                try await self.checkKey(opensSecretsOf: ledger.view.state, follower, pool, beside: defect)
+                try await self.checkKey(opensSecretsOf: ledger.view.state, pool, beside: defect)
                 guard try await LedgerReader(pool: pool).authenticateEnd(of: ledger) else { throw fault }
             }
             self.logger.log(.endTrusted, ["fault": "\(fault)"])

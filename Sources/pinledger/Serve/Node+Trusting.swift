@@ -28,14 +28,14 @@ extension Node {
             status: .notVerified)
     }
 
-    /// Refuses a key-encryption key that shows nothing of being the ledger's, before anything is authenticated with it. A key that
-    /// authenticates an earlier end of the ledger is the ledger's, whatever has become of the secrets.
+    /// Refuses a key-encryption key that shows nothing of being the ledger's, before anything is authenticated with it. Earlier ends show
+    /// nothing: those from before a change of the key are the former key's.
     ///
     /// - Parameter defect: What is wrong with the MAC of the ledger's end.
     func checkKey(
-        opensSecretsOf state: LedgerState, _ follower: Follower, _ pool: PostgresPool, beside defect: BatchKey.Defect
+        opensSecretsOf state: LedgerState, _ pool: PostgresPool, beside defect: BatchKey.Defect
     ) async throws {
-        guard let key = self.configuration.keyEncryptionKey, try await !follower.keyIsOfLedger() else { return }
+        guard let key = self.configuration.keyEncryptionKey else { return }
         let trial = try await self.trial(of: key, in: state, pool)
         try Self.refuse(trial, of: key)
         guard trial.opened == 0, defect == .otherKey else { return }
@@ -58,7 +58,8 @@ extension Node {
                 self.logger.log(.signingKeyUnavailable, ["fault": "\(unavailable)"])
             }
         case .unauthenticated(_, _, .otherKey):
-            // Either this node has the wrong key, or the database states another one without reason.
+            // Either this node has the wrong key, or the database states another one without reason. A key that the ledger has or had
+            // authenticates nothing here: the node has halted, and serves.
             guard (try? await follower.keyIsOfLedger()) == false,
                 let state = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }),
                 let trial = try? await self.trial(of: key, in: state, pool)
