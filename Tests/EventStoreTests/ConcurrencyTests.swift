@@ -120,8 +120,8 @@ struct ConcurrencyTests {
         try await TestNode.run(2, on: database, .with { $0.follows = false }) { nodes in
             let app = try Sample.app()
             _ = try await nodes[0].writer.execute(try Sample.create(app))
-            #expect(throws: WriteFailure.refused(.appUnknown(app))) {
-                try nodes[1].writer.rehearse(try Sample.rename(app, "x"))
+            await #expect(throws: WriteFailure.refused(.appUnknown(app))) {
+                try await nodes[1].writer.rehearse(try Sample.rename(app, "x"))
             }
             let renamed = try await nodes[1].writer.execute(try Sample.rename(app, "x", expecting: 1))
             #expect(renamed.streamVersion == 2)
@@ -140,14 +140,14 @@ struct ConcurrencyTests {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in
             let app = try Sample.app()
-            let rehearsed = try node.writer.rehearse(try Sample.create(app, key: "k", hosts: 1)).recorded
+            let rehearsed = try await node.writer.rehearse(try Sample.create(app, key: "k", hosts: 1)).recorded
             #expect(rehearsed.entries.first?.event == .app(.appCreated(displayName: "App \(app)")))
             #expect(rehearsed.entries.map(\.position) == Array(0..<rehearsed.position))
             #expect(node.ledger.position == 0)
             #expect(try await database.query("SELECT next_position FROM pinledger.head").only.int64(0) == 0)
             #expect(try await database.query("SELECT FROM pinledger.command").isEmpty)
-            #expect(throws: WriteFailure.refused(.appUnknown(app))) {
-                try node.writer.rehearse(try Sample.rename(app, "x"))
+            await #expect(throws: WriteFailure.refused(.appUnknown(app))) {
+                try await node.writer.rehearse(try Sample.rename(app, "x"))
             }
             let recorded = try await node.writer.execute(try Sample.create(app, key: "k", hosts: 1))
             #expect(!recorded.isReplay)

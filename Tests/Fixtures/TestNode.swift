@@ -153,7 +153,7 @@ package struct TestNode: Sendable {
 
 extension Writer.Limits {
     /// Limits that only what never ends reaches.
-    fileprivate static var patient: Self {
+    package static var patient: Self {
         var limits = Self()
         (limits.answer, limits.patience, limits.settling) = (.seconds(180), .seconds(180), .seconds(180))
         return limits

@@ -27,6 +27,7 @@ import patroni  # noqa: E402
 import smuggling  # noqa: E402
 import starting  # noqa: E402
 import upgrade  # noqa: E402
+import urgent  # noqa: E402
 from pinledger import BINARY  # noqa: E402
 from report import Experiment, Impossible, MissingFeature, Row, table, write_json  # noqa: E402
 from stage import Ground, Stage  # noqa: E402
@@ -36,7 +37,7 @@ SEED = 20261121
 CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
     kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade,
-    patroni,
+    patroni, urgent,
 )  # fmt: skip
 
 

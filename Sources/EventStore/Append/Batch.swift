@@ -12,6 +12,8 @@ struct Batch: Sendable {
         case repeats(Int)
         /// Left out: it is answered in another way.
         case left
+        /// The decision that it brought rests on what has changed since.
+        case outdated
     }
 
     let base: LedgerView
@@ -44,12 +46,16 @@ struct Batch: Sendable {
         self.context = environment.context(at: self.time)
     }
 
-    /// A batch of the open commands of a pending batch.
+    /// A batch of the open commands of a pending batch: of the first ones only, where deciding them takes as long as `limit`. An urgent
+    /// one and the very first are decided in any case.
     init(
-        _ pending: PendingBatch, on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment
+        _ pending: PendingBatch, on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment,
+        within limit: Duration
     ) {
         self.init(on: base, at: now, environment: environment)
+        let end = ContinuousClock.now + limit
         for (place, request) in pending.requests.enumerated() {
+            guard place == 0 || request.isUrgent || ContinuousClock.now < end else { return }
             if pending.answers[place] == nil { self.add(request) } else { self.leaveOut(request) }
         }
     }
@@ -77,7 +83,7 @@ struct Batch: Sendable {
             self.placesByKey[key] = place
         }
         do {
-            let (range, findings) = try self.take(request)
+            guard let (range, findings) = try self.take(request) else { return self.outcomes.append(.outdated) }
             let version = self.after.state.version(of: request.command.stream)
             self.outcomes.append(.recorded(range, streamVersion: version, findings: findings))
             if let key = request.key {
@@ -90,15 +96,11 @@ struct Batch: Sendable {
         }
     }
 
+    /// The result of a command; nil where the decision that it brought is outdated.
     private mutating func take(
         _ request: CommandRequest
-    ) throws(WriteFailure) -> (range: Range<Int>, findings: [Finding]) {
-        var context = self.context
-        context.reason = request.origin.reason
-        context.isForced = request.origin.isForced
-        context.actor = request.origin.actor.kind
-        context.commander = request.origin.actor
-        context.isImport = request.isImport
+    ) throws(WriteFailure) -> (range: Range<Int>, findings: [Finding])? {
+        let context = request.context(in: self.context)
         // First: a stream's version tells that it is there.
         do { try self.after.state.authorize(request.command, in: context) } catch { throw .refused(error) }
         let stream = request.command.stream
@@ -111,8 +113,7 @@ struct Batch: Sendable {
                 throw .stale(stream, expected: expected, actual: version, epoch: epoch)
             }
         }
-        let decision: Decision
-        do { decision = try self.after.state.decide(request.command, in: context) } catch { throw .refused(error) }
+        guard let decision = try self.decision(on: request, in: context) else { return nil }
         if let plan = request.expectedPlan {
             guard plan == Decision.plan(of: decision.events, after: version) else { throw .planStale }
         }
@@ -157,6 +158,19 @@ struct Batch: Sendable {
             self.streams[stream] = (self.streams[stream]?.before ?? grown.before, grown.after, grown.last)
         }
         return (start..<self.entries.count, decision.findings)
+    }
+
+    private func decision(
+        on request: CommandRequest, in context: DecisionContext
+    ) throws(WriteFailure) -> Decision? {
+        do throws(Refusal) {
+            guard let prepared = request.prepared else {
+                return try self.after.state.decide(request.command, in: context)
+            }
+            return try self.after.state.confirm(prepared)
+        } catch {
+            throw .refused(error)
+        }
     }
 
     /// Whether there is anything to write.

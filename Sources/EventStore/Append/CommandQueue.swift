@@ -2,10 +2,12 @@ import PinWire
 import Pinning
 import Synchronization
 
-/// The commands that wait for their batch, in the order they came, and what is decided of them already.
+/// The commands that wait for their batch, and what is decided of them already: urgent ones first, and otherwise in the order they
+/// came.
 ///
 /// While a batch commits, the commands behind it are decided one by one on its result. The sender of the next batch,
-/// which is the writer or the thread of its connection, takes what is decided by then.
+/// which is the writer or the thread of its connection, takes what is decided by then. No batch gathers more than its share of time
+/// in decisions (``Writer/Limits/deciding``), so that an urgent command waits for the batch under way, and for no line.
 ///
 /// There are two locks, taken in this order: `decided`, which is held while commands are decided, and `line`, for a few
 /// instructions. Senders of commands take only `line`. The task that decides ahead gives way to the sender of a batch:
@@ -13,7 +15,7 @@ import Synchronization
 final class CommandQueue: Sendable {
     /// The waiting commands, and the tasks to wake for them.
     private struct Line {
-        var waiting: [Pending] = []
+        var commands = CommandLine<Pending>()
         var isClosed = false
         /// A batch is under way: new commands are decided on its result.
         var isInFlight = false
@@ -37,8 +39,11 @@ final class CommandQueue: Sendable {
         var base: LedgerView?
         /// The first of the waiting commands, decided on it.
         var batch: Batch?
-        /// The commands of the batch that is under way.
+        /// How long its commands took to decide, urgent ones left out; nil where it has no others.
+        var spent: Duration?
+        /// The commands of the batch that is under way, and since when.
         var underway: [Pending] = []
+        var sent = ContinuousClock.now
     }
 
     private let limits: Writer.Limits
@@ -61,21 +66,29 @@ final class CommandQueue: Sendable {
     // MARK: Senders
 
     /// Waits in line, and for the answer.
-    func enter(_ request: CommandRequest) async throws(WriteFailure) -> Recorded {
-        let result: Result<Recorded, WriteFailure> = await withCheckedContinuation { waiter in
+    ///
+    /// - Returns: Nil where the decision that it brings is outdated; nothing is recorded then.
+    func enter(_ request: CommandRequest) async throws(WriteFailure) -> Recorded? {
+        let answer: Pending.Answer = await withCheckedContinuation { waiter in
             let pending = Pending(request, waiter)
             let (refusal, sleeper) = self.line.withLock { line -> (WriteFailure?, CheckedContinuation<Void, Never>?) in
                 guard !line.isClosed else { return (Self.closed, nil) }
-                guard line.waiting.count < self.limits.queue else { return (.overloaded, nil) }
-                line.waiting.append(pending)
+                // A full line has room for as many urgent commands again.
+                let limit = request.isUrgent ? 2 * self.limits.queue : self.limits.queue
+                guard line.commands.count < limit else { return (.overloaded, nil) }
+                line.commands.add(pending, isUrgent: request.isUrgent)
                 guard !line.isInFlight else { return (nil, line.takeDecider()) }
                 defer { line.writer = nil }
                 return (nil, line.writer)
             }
-            if let refusal { pending.answer(.failure(refusal)) }
+            if let refusal { pending.answer(.failed(refusal)) }
             sleeper?.resume()
         }
-        return try result.get()
+        switch answer {
+        case .recorded(let recorded): return recorded
+        case .failed(let failure): throw failure
+        case .outdated: return nil
+        }
     }
 
     private static let closed = WriteFailure.unavailable("the server is shutting down")
@@ -83,7 +96,7 @@ final class CommandQueue: Sendable {
     // MARK: Those who sleep
 
     /// The number of commands that wait.
-    var count: Int { self.line.withLock { $0.waiting.count } }
+    var count: Int { self.line.withLock { $0.commands.count } }
 
     /// Sleeps until a command waits, the queue is closed or the time is over. For the writer alone, while nothing is
     /// under way.
@@ -97,7 +110,7 @@ final class CommandQueue: Sendable {
             await withCheckedContinuation { sleeper in
                 let isAwake = self.line.withLock { line in
                     // The time may be over before the writer sleeps.
-                    if line.isClosed || line.isTimeOver || !line.waiting.isEmpty { return true }
+                    if line.isClosed || line.isTimeOver || line.commands.count > 0 { return true }
                     line.writer = sleeper
                     return false
                 }
@@ -146,22 +159,21 @@ final class CommandQueue: Sendable {
     /// Ends every wait: waiting commands are answered so, and new ones are refused.
     func close() {
         let (waiting, sleepers) = self.decided.withLock { decided in
-            decided.batch = nil
+            self.drop(&decided)
             return self.line.withLock { line in
-                defer { (line.waiting, line.writer, line.decider) = ([], nil, nil) }
+                defer { (line.writer, line.decider) = (nil, nil) }
                 line.isClosed = true
-                return (line.waiting, [line.writer, line.decider])
+                return (line.commands.remove { _ in true }.removed, [line.writer, line.decider])
             }
         }
-        for pending in waiting { pending.answer(.failure(Self.closed)) }
+        for pending in waiting { pending.answer(.failed(Self.closed)) }
         for sleeper in sleepers { sleeper?.resume() }
     }
 
-    /// Answers commands that have waited too long: a batch before them hangs, or the database is too slow for the load.
+    /// Answers commands that have waited too long: a batch before them hangs, or more comes than can be decided or recorded.
     func answerTheLate() {
         let now = ContinuousClock.now
-        self.answer(
-            underwaySince: now - self.limits.answer, waitingSince: now - self.limits.patience, why: Self.tooSlow)
+        self.answer(underwaySince: now - self.limits.answer, waitingSince: now - self.limits.patience)
     }
 
     /// Answers all commands that have come so far, without waiting for their outcome.
@@ -172,23 +184,32 @@ final class CommandQueue: Sendable {
 
     private static let tooSlow = WriteFailure.unavailable("the database is too slow to take the change")
 
+    /// - Parameter why: What those in line are told; nil for what holds them up.
     private func answer(
-        underwaySince begun: ContinuousClock.Instant, waitingSince come: ContinuousClock.Instant, why: WriteFailure
+        underwaySince begun: ContinuousClock.Instant, waitingSince come: ContinuousClock.Instant,
+        why: WriteFailure? = nil
     ) {
-        let (hanging, late, decider) = self.decided.withLock { decided in
+        let (hanging, late, decider, why) = self.decided.withLock { decided in
             let hanging = decided.underway.filter { $0.since < begun }
-            let (late, decider) = self.line.withLock { line in
-                let late = Array(line.waiting.prefix { $0.since < come })
-                line.waiting.removeFirst(late.count)
-                return (late, late.isEmpty ? nil : line.takeDecider())
+            let why = why ?? (!decided.underway.isEmpty && decided.sent < come ? Self.tooSlow : .overloaded)
+            let (late, losesClaims, decider) = self.line.withLock { line in
+                let (late, losesClaims) = line.commands.remove { $0.since < come }
+                return (late, losesClaims, late.isEmpty ? nil : line.takeDecider())
             }
-            // The batch was decided with the commands that leave.
-            if !late.isEmpty { decided.batch = nil }
-            return (hanging, late, decider)
+            // The batch was decided with some of those that leave.
+            if losesClaims { self.drop(&decided) }
+            return (hanging, late, decider, why)
         }
         decider?.resume()
-        for pending in hanging { pending.answer(.failure(.outcomeUnknown)) }
-        for pending in late { pending.answer(.failure(why)) }
+        for pending in hanging { pending.answer(.failed(.outcomeUnknown)) }
+        for pending in late { pending.answer(.failed(why)) }
+    }
+
+    /// Drops the decisions: their commands wait in line again.
+    private func drop(_ decided: inout Decided) {
+        decided.batch = nil
+        decided.spent = nil
+        self.line.withLock { $0.commands.release() }
     }
 
     // MARK: Batches
@@ -196,19 +217,22 @@ final class CommandQueue: Sendable {
     /// Sets the view on which the next commands are decided; decisions on another view are dropped.
     func begin(on base: LedgerView) {
         self.decided.withLock { decided in
-            if decided.batch?.base.head != base.head { decided.batch = nil }
+            if decided.batch?.base.head != base.head { self.drop(&decided) }
             decided.base = base
         }
         let decider = self.line.withLock { line in
             line.isInFlight = true
-            return line.waiting.isEmpty ? nil : line.takeDecider()
+            return line.commands.count == 0 ? nil : line.takeDecider()
         }
         decider?.resume()
     }
 
     /// Announces that the batch under way has another result: nothing is decided until the next ``begin(on:)``.
     func pause() {
-        self.decided.withLock { decided in (decided.base, decided.batch) = (nil, nil) }
+        self.decided.withLock { decided in
+            decided.base = nil
+            self.drop(&decided)
+        }
         self.line.withLock { $0.isInFlight = false }
     }
 
@@ -239,11 +263,11 @@ final class CommandQueue: Sendable {
             while self.decideNext(&decided, atMost: min(Self.largeBatch, self.limits.batch)) {}
             guard let batch = decided.batch.take() else { return (nil, nil) }
             let (pending, decider) = self.line.withLock { line in
-                let pending = Array(line.waiting.prefix(batch.count))
-                line.waiting.removeFirst(pending.count)
-                return (pending, line.waiting.isEmpty ? nil : line.takeDecider())
+                let pending = line.commands.takeClaimed()
+                return (pending, line.commands.count == 0 ? nil : line.takeDecider())
             }
-            decided.underway = pending
+            decided.spent = nil
+            (decided.underway, decided.sent) = (pending, .now)
             decided.base = batch.after
             return ((PendingBatch(pending), batch), decider)
         }
@@ -255,24 +279,35 @@ final class CommandQueue: Sendable {
     /// The next commands, undecided.
     func nextUndecided() -> PendingBatch {
         self.decided.withLock { decided in
-            decided.batch = nil
-            decided.underway = self.line.withLock { line in
-                defer { line.waiting.removeFirst(min(line.waiting.count, self.limits.batch)) }
-                return Array(line.waiting.prefix(self.limits.batch))
-            }
-            return PendingBatch(decided.underway)
+            self.drop(&decided)
+            let pending = self.line.withLock { $0.commands.take(atMost: self.limits.batch) }
+            (decided.underway, decided.sent) = (pending, .now)
+            return PendingBatch(pending)
         }
     }
 
-    /// Decides the first undecided command; false where there is none, or enough is decided.
+    /// Puts commands of ``nextUndecided()`` back before all others: there was no time to decide them.
+    func putBack(_ pending: [Pending]) {
+        guard !pending.isEmpty else { return }
+        let returned = Set(pending.map { ObjectIdentifier($0) })
+        self.decided.withLock { decided in
+            decided.underway.removeAll { returned.contains(ObjectIdentifier($0)) }
+            self.drop(&decided)
+            self.line.withLock { $0.commands.putBack(pending.map { ($0, $0.request.isUrgent) }) }
+        }
+    }
+
+    /// Decides the next undecided command; false where there is none, or enough is decided.
     private func decideNext(_ decided: inout Decided, atMost limit: Int) -> Bool {
         guard let base = decided.base else { return false }
         let count = decided.batch?.count ?? 0
-        guard count < limit else { return false }
-        let next = self.line.withLock { $0.waiting.count > count ? $0.waiting[count] : nil }
-        guard let next else { return false }
+        guard count < self.limits.batch else { return false }
+        let isEnough = count >= limit || decided.spent.map { $0 >= self.limits.deciding } ?? false
+        guard let next = self.line.withLock({ $0.commands.claim(urgentOnly: isEnough) }) else { return false }
         if decided.batch == nil { decided.batch = Batch(on: base, at: self.clock(), environment: self.environment) }
-        decided.batch?.add(next.request)
+        let begun = ContinuousClock.now
+        decided.batch?.add(next.command.request)
+        if !next.isUrgent { decided.spent = (decided.spent ?? .zero) + (ContinuousClock.now - begun) }
         return true
     }
 }

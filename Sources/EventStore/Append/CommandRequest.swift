@@ -17,6 +17,10 @@ package struct CommandRequest: Sendable {
     package var expectedPlan: [UInt8]?
     /// Whether it takes over a configuration that clients already have.
     package var isImport: Bool
+    /// Whether it goes before others that wait (``LedgerState/isUrgent(_:)``).
+    var isUrgent = false
+    /// Its decision, where that was made beside the line.
+    var prepared: PreparedDecision?
 
     package init(
         command: Command, origin: Origin, expectedVersion: Int64? = nil, expectedEpoch: Int64? = nil,
@@ -32,6 +36,17 @@ package struct CommandRequest: Sendable {
         self.digest = digest
         self.expectedPlan = expectedPlan
         self.isImport = isImport
+    }
+
+    /// What its decision may know, of what is known to every one.
+    func context(in shared: DecisionContext) -> DecisionContext {
+        var context = shared
+        context.reason = self.origin.reason
+        context.isForced = self.origin.isForced
+        context.actor = self.origin.actor.kind
+        context.commander = self.origin.actor
+        context.isImport = self.isImport
+        return context
     }
 
     /// Recognises the request when it is repeated; nil where its sender gave no key.

@@ -12,7 +12,7 @@ enum Repetition {
     static func answers(
         to requests: [(place: Int, request: CommandRequest)], on connection: isolated PostgresConnection,
         version: (StreamID) -> Int64
-    ) throws -> [(place: Int, answer: Result<Recorded, WriteFailure>)] {
+    ) throws -> [(place: Int, answer: Pending.Answer)] {
         let keys = requests.compactMap(\.request.key)
         let rows = try connection.query(
             prepared: Statements.commands, [.textArray(keys.map(\.actor)), .textArray(keys.map(\.key))])
@@ -25,7 +25,7 @@ enum Repetition {
                 throw PostgresError(.decoding, "there is no command \(number + 1) among those asked for")
             }
             let (place, request) = requests[number]
-            guard try row.bytes(1) == request.digest else { return (place, .failure(.keyReused)) }
+            guard try row.bytes(1) == request.digest else { return (place, .failed(.keyReused)) }
             let (first, count) = (try row.natural(2), try row.natural(3))
             let entries = try LedgerReader.stored(
                 try connection.query(
@@ -34,7 +34,7 @@ enum Repetition {
             let recorded = Recorded(
                 entries: entries, position: first + count,
                 streamVersion: entries.last?.streamVersion ?? version(request.command.stream), isReplay: true)
-            return (place, .success(recorded))
+            return (place, .recorded(recorded))
         }
     }
 }

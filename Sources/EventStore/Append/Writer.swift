@@ -19,15 +19,16 @@ import TransparencyLog
 /// If the process dies before the commit, nothing is recorded. If it dies after the commit, the commands are recorded;
 /// their senders got no answer, and learn the result by a repeated request with the same idempotency key.
 package actor Writer {
-    private let ledger: Ledger
+    let ledger: Ledger
     private let configuration: PostgresConfiguration
-    private let environment: DecisionEnvironment
-    private let clock: @Sendable () -> Timestamp
-    private let limits: Limits
+    let environment: DecisionEnvironment
+    let clock: @Sendable () -> Timestamp
+    let limits: Limits
     private let logger: Logger
     private let metrics: AppendMetrics
 
-    private let queue: CommandQueue
+    let queue: CommandQueue
+    let largeDecisions: LargeDecisions
     private let notifier = AppendNotifier()
     private var connection: PostgresConnection?
     /// Above zero, another node was writing a moment ago, and batches wait for a lease.
@@ -50,6 +51,7 @@ package actor Writer {
         self.clock = clock
         self.environment = environment
         self.queue = CommandQueue(limits: limits, clock: clock, environment: environment)
+        self.largeDecisions = LargeDecisions(limits)
     }
 
     /// Records what a command causes.
@@ -59,7 +61,7 @@ package actor Writer {
         if let refusal = self.ledger.refusal { throw refusal }
         let log = ChangeLog(logger: self.logger)
         do throws(WriteFailure) {
-            let recorded = try await self.queue.enter(request)
+            let recorded = try await self.record(request)
             log.note(recorded, of: request)
             return recorded
         } catch {
@@ -74,17 +76,6 @@ package actor Writer {
     /// Answers all waiting senders, whatever the outcome of their commands: for a server that stops and waits no
     /// longer.
     package nonisolated func answerAll() { self.queue.answerAll() }
-
-    /// The entries a command would record now, as if no other command were under way, with the state before and after them.
-    package nonisolated func rehearse(
-        _ request: CommandRequest
-    ) throws(WriteFailure) -> (recorded: Recorded, before: LedgerState, after: LedgerState) {
-        var batch = Batch(on: self.ledger.view, at: self.clock(), environment: self.environment)
-        batch.add(request)
-        if let recorded = batch.recorded(at: 0) { return (recorded, batch.base.state, batch.after.state) }
-        guard case .failed(let failure) = batch.outcomes[0] else { throw .overloaded }
-        throw failure
-    }
 
     /// Writes batches until cancelled; then answers all commands that still wait.
     package func run() async {
@@ -251,6 +242,7 @@ package actor Writer {
     private func send(_ pending: PendingBatch, _ ready: Batch?, on connection: PostgresConnection) async throws
         -> PipelinedAppender.SentBatch?
     {
+        var pending = pending
         let (ledger, clock, environment) = (self.ledger, self.clock, self.environment)
         if self.contention > 0, self.lease == nil {
             // A node that loses even so takes the head's lock before deciding, and then cannot lose.
@@ -266,19 +258,22 @@ package actor Writer {
         let view = ledger.view
         let batch =
             ready.flatMap { $0.base.head == view.head ? $0 : nil }
-            ?? Batch(pending, on: view, at: clock(), environment: environment)
+            ?? Batch(pending, on: view, at: clock(), environment: environment, within: self.limits.deciding)
+        self.queue.putBack(pending.cut(to: batch.count))
         self.queue.begin(on: batch.after)
         let appender = PipelinedAppender(
             ledger: ledger, queue: self.queue, lease: self.lease, notifier: self.notifier, logger: self.logger,
             metrics: self.metrics)
-        return await connection.perform { @Sendable connection in appender.run(pending, batch, on: connection) }
+        return await connection.perform { @Sendable [pending] connection in
+            appender.run(pending, batch, on: connection)
+        }
     }
 
     /// Decides and appends with the ledger's head locked: no other node can be first.
     private func sendLocked(_ pending: PendingBatch, on connection: PostgresConnection) async throws
         -> PipelinedAppender.SentBatch
     {
-        let (ledger, now, environment) = (self.ledger, self.clock(), self.environment)
+        let (ledger, now, environment, limit) = (self.ledger, self.clock(), self.environment, self.limits.deciding)
         // The decisions, also where the transaction in which they were made does not end.
         let decided = Decided()
         let begun = ContinuousClock.now
@@ -287,7 +282,7 @@ package actor Writer {
         do {
             let appended = try await connection.transaction { @Sendable connection in
                 let growth = try ledger.lockEnd(on: connection)
-                let batch = Batch(pending, on: growth.view, at: now, environment: environment)
+                let batch = Batch(pending, on: growth.view, at: now, environment: environment, within: limit)
                 decided.content.withLock { $0 = (growth, batch) }
                 ledger.beginWriting(batch)
                 return try AppendOutcome(
@@ -306,7 +301,9 @@ package actor Writer {
             // The outcome is known whether or not this succeeds; the follower reads what is missing here.
             try? await connection.perform { @Sendable connection in try ledger.take(growth, on: connection) }
         }
-        return PipelinedAppender.SentBatch(pending: pending, batch: batch, isAnnounced: true, outcome: outcome)
+        var sent = pending
+        self.queue.putBack(sent.cut(to: batch.count))
+        return PipelinedAppender.SentBatch(pending: sent, batch: batch, isAnnounced: true, outcome: outcome)
     }
 
     private final class Decided: Sendable {
@@ -391,7 +388,7 @@ package actor Writer {
             throw fault
         } catch {
             await self.drop()
-            for place in places where pending.answers[place] == nil { pending.settle(place, .failure(.outcomeUnknown)) }
+            for place in places where pending.answers[place] == nil { pending.settle(place, .failed(.outcomeUnknown)) }
         }
     }
 

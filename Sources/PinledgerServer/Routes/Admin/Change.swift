@@ -149,10 +149,10 @@ struct CommandExecutor: Sendable {
         let request = try self.request(command, of: change, in: exchange, expecting: version, part: part)
         let stream = command.stream
         if try exchange.flag("dry_run") {
-            let (recorded, before, after) = try writer.rehearse(request)
+            let rehearsal = try await writer.rehearse(request)
             return Result(
-                recorded: recorded, isDryRun: true, stream: stream, after: after,
-                difference: before.difference(of: stream, to: after).json
+                recorded: rehearsal.recorded, isDryRun: true, stream: stream, after: rehearsal.after,
+                difference: rehearsal.before.difference(of: stream, to: rehearsal.after).json
             )
         }
         await self.keep(change.material)
@@ -181,9 +181,9 @@ struct CommandExecutor: Sendable {
 
     /// Throws the ledger's present refusal, and records nothing: to be called before something costly is made for the
     /// change.
-    func check<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) throws {
+    func check<Content>(_ command: Command, of change: Change<Content>, in exchange: Exchange) async throws {
         guard let writer = self.services.writer else { throw Problem(.readOnly, "This node is read-only.") }
-        _ = try writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
+        _ = try await writer.rehearse(try self.request(command, of: change, in: exchange, part: nil))
     }
 
     /// Fetches an app's keys and certificates into memory for a pin that is given without its key: guard rail G16 compares

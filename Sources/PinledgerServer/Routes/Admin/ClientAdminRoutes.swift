@@ -84,7 +84,7 @@ struct ClientAdminRoutes: Sendable {
             // An RSA key takes up to seconds to make: not for a recorded request, nor for a refused one.
             if let known = try await self.recorded(by: change, app.id, in: exchange) { return known }
             let unmade = ClientKey(algorithm: algorithm, publicKey: [])
-            try self.change.check(.app(app.id, [.setClientKey(kind, unmade)]), of: change, in: exchange)
+            try await self.change.check(.app(app.id, [.setClientKey(kind, unmade)]), of: change, in: exchange)
             secret = try await ClientSigningKey.generate(algorithm)
         }
         let key = ClientKey(of: secret)

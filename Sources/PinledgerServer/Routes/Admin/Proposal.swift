@@ -104,8 +104,8 @@ extension CommandExecutor {
             expectedStream: command.stream,
             digest: Self.digest(of: exchange, body: change.body))
         if try exchange.flag("dry_run") {
-            let (recorded, before, after) = try writer.rehearse(request)
-            return Self.result(recorded, of: command, proposal, id, before, after)
+            let rehearsal = try await writer.rehearse(request)
+            return Self.result(rehearsal.recorded, of: command, proposal, id, rehearsal.before, rehearsal.after)
         }
         await self.keep(change.material)
         let recorded = try await writer.execute(request)

@@ -74,8 +74,8 @@ struct WultraAdminChanges: Sendable {
     }
 
     /// Throws the ledger's present refusal of a command, and records nothing.
-    func check(_ command: WultraAdminCommand, of id: AppID, _ body: [UInt8], in exchange: Exchange) throws {
-        try self.handler.check(
+    func check(_ command: WultraAdminCommand, of id: AppID, _ body: [UInt8], in exchange: Exchange) async throws {
+        try await self.handler.check(
             Self.command(command, [], of: id), of: try Self.change(command.reason, body), in: exchange)
     }
 

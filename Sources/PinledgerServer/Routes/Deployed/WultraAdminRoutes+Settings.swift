@@ -84,7 +84,7 @@ extension WultraAdminRoutes {
         for one in all {
             let id = one.app.id
             if try await self.changes.replay(id, body, in: exchange, part: id.text) != nil { continue }
-            try self.changes.check(try .setting(text, in: one.settings), of: id, body, in: exchange)
+            try await self.changes.check(try .setting(text, in: one.settings), of: id, body, in: exchange)
         }
         for one in all {
             let id = one.app.id

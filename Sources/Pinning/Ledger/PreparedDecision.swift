@@ -1,0 +1,107 @@
+import PinWire
+
+/// A decision that was made beside the line of commands, with the versions of the streams on which it rests.
+///
+/// A command about hundreds of hosts takes a large part of a second to decide, for which no other command is to wait: it is decided
+/// on the state of a moment, and enters the line with the result, which holds until one of those streams grows.
+package struct PreparedDecision: Sendable {
+    fileprivate let result: Result<Decision, Refusal>
+    fileprivate let basis: [StreamID: Int64]
+}
+
+extension LedgerState {
+    /// Decides a command so that the result holds in later states too.
+    package func prepare(_ command: Command, in context: DecisionContext) -> PreparedDecision {
+        let result = Result { () throws(Refusal) in try self.decide(command, in: context) }
+        let streams = Self.shared + self.appIDs(of: command).flatMap { [StreamID.app($0), .watch($0)] }
+        let basis = Dictionary(streams.map { ($0, self.version(of: $0)) }) { first, _ in first }
+        return PreparedDecision(result: result, basis: basis)
+    }
+
+    /// The streams besides those of apps that decisions look at. What `audit` holds decides nothing.
+    private static let shared: [StreamID] = [.fleet, .keys, .access, .webhooks, .log, .changes]
+
+    /// A prepared decision, as it would be made in this state; nil where it has to be made again, because of what was recorded since.
+    ///
+    /// - Throws: The refusal that was prepared, or that of another app which has taken a Firebase parameter since.
+    package func confirm(_ prepared: PreparedDecision) throws(Refusal) -> Decision? {
+        guard prepared.basis.allSatisfy({ self.version(of: $0) == $1 }) else { return nil }
+        let decision = try prepared.result.get()
+        for case .app(let after) in decision.effects.map(\.after) + [decision.after] {
+            try self.checkFirebaseTarget(from: self.apps[after.id], to: after)
+        }
+        return decision
+    }
+
+    /// The number of hosts and single commands that deciding a command looks at: what its cost grows with.
+    package func weight(of command: Command) -> Int {
+        switch command {
+        case .app(let id, let commands): (self.apps[id]?.hosts.count ?? 0) + commands.count
+        case .watch(let id): self.apps[id]?.hosts.count ?? 0
+        case .change(let change): self.commands(of: change).reduce(0) { $0 + self.weight(of: $1) }
+        case .telemetryKey, .publication, .fleet, .keys, .access, .webhooks, .log, .audit: 0
+        }
+    }
+
+    /// True of a command that others' work must not hold up: kill switches, and what takes something compromised away.
+    package func isUrgent(_ command: Command) -> Bool {
+        guard case .change(let change) = command else { return command.isUrgent }
+        let commands = self.commands(of: change)
+        return !commands.isEmpty && commands.allSatisfy(\.isUrgent)
+    }
+
+    private func appIDs(of command: Command) -> [AppID] {
+        guard case .change(let change) = command else { return command.stream.app.map { [$0] } ?? [] }
+        return self.commands(of: change).compactMap(\.stream.app)
+    }
+
+    /// The commands that a proposed change has, or gets.
+    private func commands(of change: ChangeCommand) -> [Command] {
+        switch change {
+        case .create(_, let draft, _), .bypass(_, let draft), .edit(_, _, let draft): draft.commands
+        case .propose(let id), .approve(let id, _, _), .reject(let id), .withdraw(let id), .apply(let id, _),
+            .applyDue(let id), .suspend(let id, _), .review(let id):
+            self.changes[id]?.content.commands ?? []
+        }
+    }
+}
+
+extension Command {
+    fileprivate var isUrgent: Bool {
+        switch self {
+        case .app(_, let commands): !commands.isEmpty && commands.allSatisfy(\.isUrgent)
+        case .fleet(let command): command.isUrgent
+        case .access(let command): command.isUrgent
+        case .watch, .telemetryKey, .publication, .keys, .webhooks, .log, .change, .audit: false
+        }
+    }
+}
+
+extension AppCommand {
+    fileprivate var isUrgent: Bool {
+        switch self {
+        case .engageKillSwitch, .releaseKillSwitch, .engageVersionKillSwitch, .releaseVersionKillSwitch, .revokePin,
+            .rollout(_, .rollBack):
+            true
+        default: false
+        }
+    }
+}
+
+extension FleetCommand {
+    fileprivate var isUrgent: Bool {
+        switch self {
+        case .engageKillSwitch, .releaseKillSwitch, .restoreHistory: true
+        case .setIssuer, .setGuardRail, .raiseFeatureLevel: false
+        }
+    }
+}
+
+extension AccessCommand {
+    fileprivate var isUrgent: Bool {
+        switch self {
+        case .revokeToken, .suspendPrincipal, .revokeGrant, .removeApprovalKey: true
+        default: false
+        }
+    }
+}
