@@ -227,6 +227,7 @@ def test_the_guides_example_accepts_what_a_server_signs_and_refuses_everything_e
     assert refused(7, first, newer)
     assert refused(8, second, newer | {"content_sha256": "0" * 64})
     assert refused(8, second, newer | {"iat": newer["iat"] + 1})
+    assert accept(second, held | {"iat": newer["iat"] + 1}) == newer
     assert refused(9, second, now=newer["iat"] - 301)
     assert accept(second, now=newer["iat"] - 300) == accept(second, now=newer["exp"] + 1) == newer
     assert refused(6, second, app="com.example.other") and refused(6, second, issuer="another issuer")

@@ -68,7 +68,8 @@ def test_the_example_in_kotlin_accepts_and_refuses_as_the_one_in_python_does(gui
     cases = [one | {"token": good} | more for more in (
         {}, {"held": golden}, {"held": golden | {"version": golden["version"] - 1}}, {"now": golden["iat"] - 300},
         {"held": golden | {"version": golden["version"] + 1}}, {"held": golden | {"content_sha256": "0" * 64}},
-        {"held": golden | {"iat": golden["iat"] + 1}}, {"now": golden["iat"] - 301}, {"app": "com.example.other"},
+        {"held": golden | {"iat": golden["iat"] + 1}},
+        {"held": golden | {"version": golden["version"] - 1, "iat": golden["iat"] + 1}}, {"now": golden["iat"] - 301}, {"app": "com.example.other"},
         {"issuer": "another"}, {"keys": {}}, {"keys": {"b": x}}, {"token": good + "="}, {"token": good.replace(".", "", 1)},
         {"token": good + "A" * 2_097_152}, {"token": token(canonical(golden), b'{"alg":"none","kid":"a","typ":"pinset+jws"}')},
         {"token": good[:-8] + "AAAAAAAA"},

@@ -23,7 +23,7 @@ public enum VerificationFailure: String, Error, CaseIterable, Hashable, Sendable
     case olderVersion = "older_version"
     /// Rule 8: another content under the held document's version.
     case contradiction
-    /// Rule 8: signed before the held document of the same or a lower version.
+    /// Rule 8: signed before the held document of the same version.
     case issuedEarlier = "issued_earlier"
     /// Rule 9: signed more than 300 seconds ahead of this clock.
     case issuedAhead = "issued_ahead"

@@ -70,8 +70,8 @@ class Verifier:
             if document.version < held.version:
                 raise Refused("older_version")
             # A device gets different evaluated documents of one version, when it changes or travels.
-            if not self._evaluated:
-                if document.version == held.version and document.content_sha256 != held.content_sha256:
+            if document.version == held.version and not self._evaluated:
+                if document.content_sha256 != held.content_sha256:
                     raise Refused("contradiction")
                 if document.issued_at < held.issued_at:
                     raise Refused("issued_earlier")

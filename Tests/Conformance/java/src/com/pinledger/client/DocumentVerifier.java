@@ -106,11 +106,10 @@ public final class DocumentVerifier {
         }
         long version = held.payload().version();
         require(payload.version() >= version, Reason.OLDER_VERSION);
-        if (evaluated) {
+        if (evaluated || payload.version() > version) {
             return;
         }
-        boolean contradicts = payload.version() == version && !payload.contentDigest().equals(held.payload().contentDigest());
-        require(!contradicts, Reason.CONTRADICTION);
+        require(payload.contentDigest().equals(held.payload().contentDigest()), Reason.CONTRADICTION);
         require(payload.issuedAt() >= held.payload().issuedAt(), Reason.ISSUED_EARLIER);
     }
 
