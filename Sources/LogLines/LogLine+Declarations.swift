@@ -77,6 +77,13 @@ extension LogLine {
                 .warning, "this node's clock and the database's differ",
                 advice: "Synchronize the clocks of both machines with NTP.")
         case .clockRight: .init(.notice, "this node's clock and the database's agree again; the node signs and records")
+        case .ledgerAhead:
+            .init(
+                .critical,
+                "the ledger's last event lies in the future; events are recorded with its time until then, and decided with the present",
+                advice:
+                    "Find out whose clock was ahead, and follow `pinledger handbook recovery`, \"After a clock that was ahead\"."
+            )
         case .endUnauthenticated:
             .init(
                 .critical,

@@ -27,6 +27,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case clockOff = "clock_off"
     case clockDrifting = "clock_drifting"
     case clockRight = "clock_right"
+    case ledgerAhead = "ledger_ahead"
     case endUnauthenticated = "end_unauthenticated"
     case endTrusted = "end_trusted"
     case memoryFirst = "memory_first"

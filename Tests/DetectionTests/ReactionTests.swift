@@ -88,6 +88,15 @@ import Testing
             $0.reactionsTaken = [.init(host: api, arm: .candidate, step: .rollBack, at: noon.adding(seconds: -3599))]
         },
         Line(
+            "waits for no step from the future, by a clock that was ahead", reportedOnly, then: .killSwitch,
+            .changePoint, .liveUnpinned
+        ) {
+            $0.reactionsTaken = [
+                .init(host: api, arm: .baseline, step: .reportOnly, at: noon.adding(seconds: -3700)),
+                .init(host: api, arm: .candidate, step: .rollBack, at: noon.adding(seconds: 259_200)),
+            ]
+        },
+        Line(
             "draws no second conclusion from the same reports", reportedOnly, then: .none, .changePoint, .liveUnpinned,
             .spent
         ) {

@@ -38,7 +38,7 @@ enum Ledgers {
             tree.append(leaf: MerkleTree.leafHash(bytes))
             #expect(entry.time >= view.head.lastTime)
             #expect(
-                view.state.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time)
+                view.state.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.effectiveAt)
                     == .applied)
             _ = view.extend(with: bytes, at: entry.time)
         }

@@ -31,7 +31,7 @@ struct PastTests {
                 #expect(past.time == (position == 0 ? nil : entries[position - 1].time))
                 guard position < entries.count else { break }
                 let entry = entries[position]
-                let isApplied = state.apply(entry.event, of: entry.stream, at: entry.time)
+                let isApplied = state.apply(entry.event, of: entry.stream, at: entry.effectiveAt)
                 #expect(isApplied)
             }
         }

@@ -187,6 +187,13 @@ struct AttentionCase: CustomTestStringConvertible, Sendable {
         #expect(state.attention(in: looking()).items.isEmpty)
     }
 
+    @Test func `attention tells of a ledger that ends in the future, those who see all of it`() {
+        let end = noon.adding(seconds: 3 * day)
+        let items = LedgerState().attention(endingAhead: end, in: looking()).items
+        #expect(items.map(\.kind) == [.ledgerAhead] && items.first?.date == end)
+        #expect(LedgerState().attention(isWhole: false, endingAhead: end, in: looking()).items.isEmpty)
+    }
+
     @Test func `attention is a list with an end`() throws {
         var state = LedgerState()
         for number in 0..<1200 {

@@ -104,6 +104,8 @@ import Testing
             ("/position: is required", { $0["position"] = nil }),
             ("/stream_version: is required", { $0["stream_version"] = nil }),
             ("/time: must be a time", { $0["time"] = "noon" }),
+            ("/decided_at: must be a time", { $0["decided_at"] = "noon" }),
+            ("/decided_at: is not earlier than time", { $0["decided_at"] = $0["time"] }),
             ("/data: is required", { $0["data"] = nil }), ("/data: must be an object", { $0["data"] = [] }),
             ("/data/host: is required", { $0["data"] = .object([:]) }), ("/actor: is required", { $0["actor"] = nil }),
             ("/actor/kind: must be one of", { $0["actor"] = ["kind": "ghost", "id": "a", "name": "b"] }),

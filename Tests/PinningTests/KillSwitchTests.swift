@@ -68,6 +68,8 @@ import Testing
     @Test func `a kill switch is in force until its last microsecond`() {
         let killSwitch = KillSwitch(engagedAt: noon, expiresAt: Self.hour)
         #expect(killSwitch.isInForce(at: noon))
+        // Engaged in the future, by a clock that was ahead: clients do not know it yet.
+        #expect(!killSwitch.isInForce(at: noon.adding(seconds: -1)))
         #expect(killSwitch.isInForce(at: Timestamp(microseconds: Self.hour.microseconds - 1)))
         #expect(!killSwitch.isInForce(at: Self.hour))
     }

@@ -53,6 +53,9 @@ let changeCases: [RailCase] = [
         .tooManyRiskyChanges, quiet: "for the third", when: .retirePin(api, .baseline, pin(3)),
         prepare: risky(61, 30, 1)),
     RailCase(
+        .tooManyRiskyChanges, quiet: "for those from the future, by a clock that was ahead",
+        when: .retirePin(api, .baseline, pin(3)), prepare: risky(-4320, -4320, -4321)),
+    RailCase(
         .tooManyRiskyChanges, quiet: "for what takes nothing away", when: .addPin(api, .baseline, requested(8)),
         prepare: risky(50, 30, 1)),
     RailCase(

@@ -18,7 +18,8 @@ import Testing
         let time = random.generator.once(in: 2) ? noon : Timestamp(microseconds: noon.microseconds + 250_000)
         return Entry(
             position: Int64.random(in: 0...JSON.largestInteger, using: &random.generator), stream: random.stream(),
-            streamVersion: Int64.random(in: 0...99, using: &random.generator), time: time, event: random.event(),
+            streamVersion: Int64.random(in: 0...99, using: &random.generator), time: time,
+            decidedAt: random.generator.once(in: 3) ? noon.adding(seconds: -259_200) : nil, event: random.event(),
             origin: origin
         )
     }
@@ -46,6 +47,7 @@ import Testing
             "type": .string(entry.event.type),
             "schema": .integer(Int64(entry.event.schema)),
             "data": entry.event.data,
+            "decided_at": entry.decidedAt.map { .string($0.rfc3339) },
             "actor": entry.origin.actor.json,
             "reason": entry.origin.reason.map { .string($0.text) },
             "forced": entry.origin.isForced ? true : nil,

@@ -46,9 +46,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.forget_node TO pinledger_app;
 
--- Removes nodes that have not reported for a day.
+-- Removes nodes that have not reported for a day, and those that were seen in the future, by a clock that has been put right
+-- since.
 CREATE FUNCTION pinledger.forget_nodes() RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
-    DELETE FROM node WHERE seen_at < now() - interval '1 day'
+    DELETE FROM node WHERE seen_at NOT BETWEEN now() - interval '1 day' AND now() + interval '1 day'
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.forget_nodes TO pinledger_app;

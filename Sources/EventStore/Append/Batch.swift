@@ -17,7 +17,10 @@ struct Batch: Sendable {
     }
 
     let base: LedgerView
+    /// The stamp of all entries, which never falls.
     private let time: Timestamp
+    /// The time of all decisions, where it is earlier than their stamp.
+    private let decidedAt: Timestamp?
     /// What is known to every command's decision, from outside as it was when the batch was begun.
     private let context: DecisionContext
     /// The requests' digests, by place.
@@ -38,12 +41,15 @@ struct Batch: Sendable {
     /// The largest entry that fits an entry bundle (C2SP tlog-tiles).
     static let entryLimit = 65_535
 
-    /// An empty batch, whose commands will all have one time.
+    /// An empty batch, whose commands are all decided at one time and recorded at one: the present, and no earlier than the last
+    /// event.
     init(on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment) {
         self.base = base
         self.after = base
         self.time = max(now, base.head.lastTime)
-        self.context = environment.context(at: self.time)
+        let present = base.head.present(by: now)
+        self.decidedAt = present < self.time ? present : nil
+        self.context = environment.context(at: present)
     }
 
     /// A batch of the open commands of a pending batch: of the first ones only, where deciding them takes as long as `limit`. An urgent
@@ -133,8 +139,8 @@ struct Batch: Sendable {
                 let position = self.after.head.position + Int64(made.count)
                 let known = grown[stream] ?? { ($0, $0, 0) }(self.after.state.version(of: stream))
                 let entry = Entry(
-                    position: position, stream: stream, streamVersion: known.after + 1, time: self.time, event: event,
-                    origin: origin
+                    position: position, stream: stream, streamVersion: known.after + 1, time: self.time,
+                    decidedAt: self.decidedAt, event: event, origin: origin
                 )
                 let bytes = entry.bytes
                 guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }

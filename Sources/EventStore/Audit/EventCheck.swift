@@ -13,10 +13,18 @@ struct EventCheck: Sendable {
     private(set) var lastTime = Timestamp(microseconds: 0)
     /// The last position whose event is missing; below zero where none is.
     private(set) var lastMissing: Int64 = -1
+    /// The first position whose event lies in the future.
+    private(set) var firstAhead: Int64?
     /// Nil where approvals' signatures are not verified.
     private let approvals: ApprovalVerifier?
+    /// The latest time that an event may have by the auditor's clock.
+    private let limit: Timestamp
 
-    init(approvals: ApprovalVerifier? = nil) { self.approvals = approvals }
+    /// - Parameter now: The time by the auditor's clock; nil where events may have any.
+    init(approvals: ApprovalVerifier? = nil, at now: Timestamp? = nil) {
+        self.approvals = approvals
+        self.limit = now?.adding(seconds: Head.tolerance) ?? Timestamp(microseconds: .max)
+    }
 
     /// Whether nothing so far was damaged, so that ``fold(_:ends:)`` tells as much as ``take(_:at:)``.
     var isSound: Bool { self.damagedStreams.isEmpty }
@@ -38,10 +46,16 @@ struct EventCheck: Sendable {
     /// False, with nothing changed, where the event does not follow on those before it.
     private mutating func fold(_ step: ReplayedEvent) -> Bool {
         guard step.time >= self.lastTime, self.approvals?.defect(of: step.event, in: self.state) == nil,
-            self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.time) == .applied
+            self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.effectiveAt)
+                == .applied
         else { return false }
-        self.lastTime = step.time
+        self.note(step.time, at: step.position)
         return true
+    }
+
+    private mutating func note(_ time: Timestamp, at position: Int64) {
+        self.lastTime = max(self.lastTime, time)
+        if self.limit < time, self.firstAhead == nil { self.firstAhead = position }
     }
 
     private mutating func end(with step: ReplayedEvent) {
@@ -72,9 +86,10 @@ struct EventCheck: Sendable {
         {
             findings.append(LedgerFinding(.approvalWrong, at: position, of: name, defect))
         }
-        self.lastTime = max(self.lastTime, entry.time)
+        self.note(entry.time, at: position)
         self.ends[entry.stream] = .init(version: entry.streamVersion, position: position, time: entry.time)
-        if !self.state.apply(entry.event, of: entry.stream, at: entry.time), !self.damagedStreams.contains(name) {
+        if !self.state.apply(entry.event, of: entry.stream, at: entry.effectiveAt), !self.damagedStreams.contains(name)
+        {
             self.damagedStreams.insert(name)
             findings.append(
                 LedgerFinding(

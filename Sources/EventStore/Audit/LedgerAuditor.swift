@@ -22,6 +22,8 @@ package struct LedgerAuditor: Sendable {
         package var approvals: ApprovalVerifier?
         /// Where the entries of pruned events are; nil where there are none.
         package var bundles: BundleDirectory?
+        /// The time by the auditor's clock; nil where events may have any.
+        package var time: Timestamp?
 
         package init() {}
     }
@@ -149,7 +151,7 @@ package struct LedgerAuditor: Sendable {
                         rows: found.snapshots, key: self.expectations.snapshotKey,
                         verifiers: self.expectations.verifiers),
                     previous: self.expectations.previous, key: self.expectations.key,
-                    approvals: self.expectations.approvals)
+                    approvals: self.expectations.approvals, at: self.expectations.time)
             case .events(let page):
                 try check?.take(page)
                 if let check, let beginning { self.noting(check.count, beginning.end) }

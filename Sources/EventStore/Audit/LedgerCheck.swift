@@ -49,11 +49,12 @@ struct LedgerCheck: Sendable {
     ///   - stored: Every stored node of the tree.
     ///   - key: What authenticates batches; nil where their MACs cannot be checked.
     ///   - pruned: Where entries may be missing.
+    ///   - now: The time by the auditor's clock; nil where events may have any.
     init(
         end: Int64, stored: [TileRoot], pruned: PrunedPositions, commands: CommandCheck, snapshots: SnapshotCheck,
-        previous: AuditReport?, key: BatchKey?, approvals: ApprovalVerifier? = nil
+        previous: AuditReport?, key: BatchKey?, approvals: ApprovalVerifier? = nil, at now: Timestamp? = nil
     ) {
-        self.events = EventCheck(approvals: approvals)
+        self.events = EventCheck(approvals: approvals, at: now)
         self.macs = key.map { MACCheck(key: $0) }
         self.end = end
         self.pruned = pruned
@@ -269,6 +270,13 @@ struct LedgerCheck: Sendable {
         }
         if let stored, self.frontier == stored.head.frontier { self.macs?.finish(stored) }
         for finding in self.macs?.findings ?? [] { self.findings.add(finding) }
+        if let first = self.events.firstAhead {
+            self.findings.add(
+                LedgerFinding(
+                    .timeAhead, at: first, through: self.next - 1,
+                    "the events lie in the future, until \(self.events.lastTime): a clock was ahead when the first was recorded"
+                ))
+        }
         self.commands.finish(at: self.events.lastTime)
         for finding in self.commands.findings { self.findings.add(finding) }
     }

@@ -21,6 +21,7 @@ package final class DatabaseClock: Sendable {
 
     private let anchor: Mutex<Anchor?> = Mutex(nil)
     private let hasComplained = Mutex(false)
+    private let wasLedgerAhead = Mutex(false)
     private let systemClock: @Sendable () -> Timestamp
     private let logger: Logger
 
@@ -49,6 +50,11 @@ package final class DatabaseClock: Sendable {
     /// How far the system's clock is ahead of the database's.
     package var deviation: Duration { .microseconds(self.systemClock().microseconds - self.now.microseconds) }
 
+    private var isOff: Bool {
+        let deviation = self.deviation
+        return max(deviation, .zero - deviation) > Self.limit
+    }
+
     /// Asks the database.
     package func measure(_ pool: PostgresPool) async throws {
         // The first answer may include the time to connect; the quickest of several is the most exact.
@@ -68,11 +74,12 @@ package final class DatabaseClock: Sendable {
         if let best { self.anchor.withLock { $0 = best.anchor } }
     }
 
-    /// Asks again every half minute, and looks every second whether the clocks agree, until cancelled.
+    /// Asks again every half minute, and looks every second whether the clocks agree, until cancelled. Where they do not, it
+    /// asks every second: both may have been put right.
     package func run(_ pool: PostgresPool, watching ledger: Ledger) async {
         var next = ContinuousClock.now + Self.interval
         await PeriodicWorker(every: Self.glance).run {
-            if ContinuousClock.now >= next {
+            if ContinuousClock.now >= next || self.isOff {
                 next = .now + Self.interval
                 // While the database is away, the monotonic clock is as good.
                 try? await self.measure(pool)
@@ -100,6 +107,18 @@ package final class DatabaseClock: Sendable {
             self.logger.log(.clockRight)
         }
         ledger.suspend(isOff ? text : nil)
+        if !isOff { self.judgeEnd(of: ledger) }
+    }
+
+    /// Says once that the ledger ends in the future, by clocks that agree.
+    private func judgeEnd(of ledger: Ledger) {
+        let head = ledger.view.head
+        let isAhead = head.isAhead(of: self.now)
+        let was = self.wasLedgerAhead.withLock { was in
+            defer { was = isAhead }
+            return was
+        }
+        if isAhead, !was { self.logger.log(.ledgerAhead, ["until": "\(head.lastTime)"]) }
     }
 }
 

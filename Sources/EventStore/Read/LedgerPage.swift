@@ -85,7 +85,7 @@ extension LedgerView {
                 throw .position(expected: self.head.position, found: step.position)
             }
             guard step.time >= self.head.lastTime else { throw .time(position: step.position) }
-            switch self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.time) {
+            switch self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.effectiveAt) {
             case .applied: break
             case .notNext: throw .streamVersion(position: step.position)
             case .unfit: throw .unfit(position: step.position)

@@ -30,7 +30,7 @@ extension LedgerReader {
             "SELECT position, entry, leaf_hash FROM pinledger.event WHERE type = 'HistoryRestored' ORDER BY position")
         var fleet = Fleet()
         for stored in try Self.stored(rows) {
-            if case .fleet(let event) = stored.entry.event { fleet.evolve(event, at: stored.entry.time) }
+            if case .fleet(let event) = stored.entry.event { fleet.evolve(event, at: stored.entry.effectiveAt) }
         }
         return fleet.hasEnded(historyOf: position, in: epoch)
     }

@@ -60,7 +60,7 @@ extension LedgerReader {
 extension LedgerState {
     /// Takes in the next event of a stream that is read by itself.
     mutating func take(_ entry: Entry) throws(LedgerFault) {
-        switch self.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.time) {
+        switch self.apply(entry.event, of: entry.stream, version: entry.streamVersion, at: entry.effectiveAt) {
         case .applied: return
         case .notNext: throw .streamVersion(position: entry.position)
         case .unfit: throw .unfit(position: entry.position)

@@ -61,6 +61,9 @@ struct ReadinessRoutes: Sendable {
         }
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
         details["fault"] = (ledger.fault ?? ledger.unread ?? ledger.unsigned).map { .string($0.description) }
+        if view.head.isAhead(of: self.services.clock()) {
+            details["ledger_ahead_until"] = .string(view.head.lastTime.rfc3339)
+        }
         details["suspension"] = ledger.suspension.map { .string($0) }
         return details
     }

@@ -43,6 +43,7 @@ package struct AttentionItem: Hashable, Sendable {
         case renewalAnnounced = "renewal_announced"
         case adoptionSurge = "adoption_surge"
         case guardRailLowered = "guard_rail_lowered"
+        case ledgerAhead = "ledger_ahead"
         case nothingProbed = "nothing_probed"
         case webhookPaused = "webhook_paused"
         case rootExpires = "root_expires"

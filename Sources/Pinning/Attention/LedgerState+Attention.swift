@@ -10,20 +10,24 @@ extension LedgerState {
     ///   - isWhole: Whether what belongs to no app is shown too, beside what holds for every app.
     ///   - tokenUses: The uses of tokens that were used from a new network lately.
     ///   - isTokenShown: Whether a token is shown to who asks.
+    ///   - end: The time of the ledger's last event where that lies in the future; nil where it does not.
     ///   - context: The present facts; its reason and force are not used.
     package func attention(
         of only: AppID? = nil, severity: AttentionItem.Severity? = nil,
         showing isShown: (AppID) -> Bool = { _ in true },
         isWhole: Bool = true, tokenUses: [TokenUse] = [],
         showingToken isTokenShown: (AccessToken) -> Bool = { _ in true },
-        in context: DecisionContext
+        endingAhead end: Timestamp? = nil, in context: DecisionContext
     ) -> AttentionList {
         var list = AttentionList()
         func add(_ items: [AttentionItem]) {
             list.add(items.filter { severity == nil || $0.severity == severity })
         }
         add(self.fleetAttention(in: context))
-        if isWhole { add(self.installationAttention(in: context)) }
+        if isWhole {
+            add(self.installationAttention(in: context))
+            if let end { add([.ledgerAhead(until: end)]) }
+        }
         add(
             self.attention(to: tokenUses, at: context.now, showing: isTokenShown)
                 .filter { only == nil || $0.app == nil || $0.app == only })
@@ -124,6 +128,17 @@ extension Webhook {
 }
 
 extension AttentionItem {
+    fileprivate static func ledgerAhead(until end: Timestamp) -> AttentionItem {
+        var item = AttentionItem(
+            .soon, .ledgerAhead, app: nil,
+            "The ledger's last event lies in the future: a clock was ahead when it was recorded. Until \(end), the history shows that time for every event.",
+            remedy:
+                "Find out whose clock it was, and review what was recorded meanwhile: `pinledger handbook recovery#after-a-clock-that-was-ahead`."
+        )
+        item.date = end
+        return item
+    }
+
     static func inForce(
         _ killSwitch: KillSwitch, over scope: String, app: AppID?, words: String
     ) -> AttentionItem {

@@ -23,7 +23,8 @@ enum ChangeRails {
         let times =
             isReaction
             ? before.reactionsTaken.filter { $0.done.step == .reportOnly }.map(\.done.at) : before.riskyChanges
-        let recent = times.filter { change.now < $0.adding(seconds: 3600) }
+        // Those from the future are of a clock that has been put right since.
+        let recent = times.filter { $0 <= change.now && change.now < $0.adding(seconds: 3600) }
         guard recent.count >= limit else { return [] }
         let until = recent[recent.count - limit].adding(seconds: 3600)
         return [

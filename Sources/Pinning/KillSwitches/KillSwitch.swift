@@ -13,8 +13,8 @@ package struct KillSwitch: Hashable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether it turns pinning off at `now`.
-    package func isInForce(at now: Timestamp) -> Bool { now < self.expiresAt }
+    /// Whether it turns pinning off at `now`: not before it was engaged, which one is that a wrong clock has dated ahead.
+    package func isInForce(at now: Timestamp) -> Bool { self.engagedAt.wholeSeconds <= now && now < self.expiresAt }
 
     /// When it ended, released at `time`: no later than by itself.
     func end(releasedAt time: Timestamp) -> Timestamp { min(time, self.expiresAt) }

@@ -9,19 +9,26 @@ package struct Entry: Hashable, Sendable {
     package var streamVersion: Int64
     /// When it was recorded; never falls from one position to the next.
     package var time: Timestamp
+    /// When it was decided, where the ledger ends in the future by that clock; nil where that is ``time``.
+    package var decidedAt: Timestamp?
     package var event: Event
     package var origin: Origin
 
     package init(
-        position: Int64, stream: StreamID, streamVersion: Int64, time: Timestamp, event: Event, origin: Origin
+        position: Int64, stream: StreamID, streamVersion: Int64, time: Timestamp, decidedAt: Timestamp? = nil,
+        event: Event, origin: Origin
     ) {
         self.position = position
         self.stream = stream
         self.streamVersion = streamVersion
         self.time = time
+        self.decidedAt = decidedAt
         self.event = event
         self.origin = origin
     }
+
+    /// When it takes effect: the fold takes it in at this instant.
+    package var effectiveAt: Timestamp { self.decidedAt ?? self.time }
 
     /// The entry's bytes: canonical JSON (RFC 8785), written once, stored, hashed and never encoded again.
     package var bytes: [UInt8] {
@@ -35,6 +42,7 @@ package struct Entry: Hashable, Sendable {
         out.add("causation_id", self.origin.causationID)
         out.add("correlation_id", self.origin.correlationID)
         out.object("data") { self.event.visit(&$0) }
+        if let decidedAt { out.add("decided_at", decidedAt) }
         if self.origin.isForced { out.add("forced", true) }
         out.add("idempotency_key", self.origin.idempotencyKey)
         out.add("position", self.position)
@@ -55,6 +63,7 @@ package struct Entry: Hashable, Sendable {
             "causation_id": self.origin.causationID.map { .string($0) },
             "correlation_id": self.origin.correlationID.map { .string($0) },
             "data": self.event.data,
+            "decided_at": self.decidedAt.map { .string($0.rfc3339) },
             "forced": self.origin.isForced ? true : nil,
             "idempotency_key": self.origin.idempotencyKey.map { .string($0) },
             "position": .integer(self.position),
@@ -80,11 +89,16 @@ package struct Entry: Hashable, Sendable {
                 throw streamField.defect("names no stream")
             }
             let any: ClosedRange<Int64> = 0...JSON.largestInteger
+            let time = try members.required("time").timestamp()
+            let decided = members.optional("decided_at")
+            let decidedAt = try decided?.timestamp()
+            if let decided, let decidedAt, decidedAt >= time { throw decided.defect("is not earlier than time") }
             return Entry(
                 position: try members.required("position").integer(any),
                 stream: stream,
                 streamVersion: try members.required("stream_version").integer(any),
-                time: try members.required("time").timestamp(),
+                time: time,
+                decidedAt: decidedAt,
                 event: try Event(
                     type: try members.required("type").string(),
                     schema: Int(try members.required("schema").integer(1...1_000_000)),

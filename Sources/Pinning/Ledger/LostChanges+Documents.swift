@@ -83,7 +83,8 @@ extension LostChanges {
         if let entry {
             // Within one second nobody can tell which was first: a release counts, which an operator can repeat.
             let isLater =
-                place.isReleased(by: entry) ? entry.time >= one.engagedAt : entry.time.wholeSeconds >= one.engagedAt
+                place.isReleased(by: entry)
+                ? entry.effectiveAt >= one.engagedAt : entry.effectiveAt.wholeSeconds >= one.engagedAt
             if isLater { return }
         }
         let isBehind = shown.document.version > state.documentVersion(of: shown.document.app) ?? 0

@@ -96,7 +96,7 @@ package struct LostChanges: Hashable, Sendable {
     /// When a token ends that the entry's token replaces; nil for other entries.
     private static func replacedEnd(of entry: Entry) -> Timestamp? {
         guard case .access(.tokenIssued(let token)) = entry.event, let replaced = token.replaced else { return nil }
-        return entry.time.adding(seconds: replaced.overlap)
+        return entry.effectiveAt.adding(seconds: replaced.overlap)
     }
 
     private static func subject(of entry: Entry) -> Subject? {
@@ -166,7 +166,7 @@ package struct LostChanges: Hashable, Sendable {
         case (_, .access(.tokenIssued(let new))):
             guard let replaced = new.replaced, let token = state.access.tokens[replaced.token], token.isValid(at: now)
             else { return .nothing }
-            let end = entry.time.adding(seconds: replaced.overlap)
+            let end = entry.effectiveAt.adding(seconds: replaced.overlap)
             guard end < token.expiresAt else { return .nothing }
             // The token in its place was lost too: while this one was still to be accepted, an operator decides.
             return end <= now ? .repeated(.access(.revokeToken(id: token.id))) : .revived

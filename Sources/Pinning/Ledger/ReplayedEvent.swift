@@ -10,6 +10,8 @@ package struct ReplayedEvent: Hashable, Sendable {
     package var stream: StreamID
     package var streamVersion: Int64
     package var time: Timestamp
+    /// As ``Entry/decidedAt``.
+    package var decidedAt: Timestamp?
     package var event: Event
 
     package init(_ entry: Entry) {
@@ -17,6 +19,7 @@ package struct ReplayedEvent: Hashable, Sendable {
         self.stream = entry.stream
         self.streamVersion = entry.streamVersion
         self.time = entry.time
+        self.decidedAt = entry.decidedAt
         self.event = entry.event
     }
 
@@ -31,13 +34,19 @@ package struct ReplayedEvent: Hashable, Sendable {
         }
     }
 
-    init(position: Int64, stream: StreamID, streamVersion: Int64, time: Timestamp, event: Event) {
+    init(
+        position: Int64, stream: StreamID, streamVersion: Int64, time: Timestamp, decidedAt: Timestamp?, event: Event
+    ) {
         self.position = position
         self.stream = stream
         self.streamVersion = streamVersion
         self.time = time
+        self.decidedAt = decidedAt
         self.event = event
     }
+
+    /// When it takes effect: the fold takes it in at this instant.
+    package var effectiveAt: Timestamp { self.decidedAt ?? self.time }
 }
 
 extension Entry {

@@ -34,6 +34,11 @@ package struct ScannedEntry {
         guard scanner.skip("\"data\":"), let event = Event(type: type, data: &scanner, &names), scanner.skip(",") else {
             return nil
         }
+        var decidedAt: Timestamp?
+        if scanner.skip("\"decided_at\":") {
+            decidedAt = scanner.timestamp()
+            guard decidedAt != nil, scanner.skip(",") else { return nil }
+        }
         _ = scanner.skip("\"forced\":true,")
         var key: UnsafeBufferPointer<UInt8>?
         if scanner.skip("\"idempotency_key\":") {
@@ -47,10 +52,10 @@ package struct ScannedEntry {
             let stream = StreamID(plain: name, &names), scanner.skip(",\"stream_version\":"),
             let version = scanner.natural(),
             scanner.skip(",\"time\":"), let time = scanner.timestamp(), scanner.skip(",\"type\":"),
-            scanner.at == bytes.count - type.count - 3
+            scanner.at == bytes.count - type.count - 3, decidedAt.map({ $0 < time }) ?? true
         else { return nil }
         self.step = ReplayedEvent(
-            position: position, stream: stream, streamVersion: version, time: time, event: event)
+            position: position, stream: stream, streamVersion: version, time: time, decidedAt: decidedAt, event: event)
         self.actorID = actorID
         self.actorKind = actorKind
         self.idempotencyKey = key

@@ -48,8 +48,10 @@ extension ReactionEvidence {
         self.isKilled = [fleet.killSwitch, app.killSwitch, host.killSwitch].contains {
             $0?.isInForce(at: now) == true
         }
+        // One from the future is of a clock that has been put right since.
         self.last =
-            reactionsTaken.filter { $0.host == cell.host && $0.done.step > .hold }.max { $0.done.at < $1.done.at }?.done
+            reactionsTaken.filter { $0.host == cell.host && $0.done.step > .hold && $0.done.at <= now }
+            .max { $0.done.at < $1.done.at }?.done
 
         let endpoints = host.probed(of: cell.host)
         let seen = endpoints.map { ($0, facts.endpoint($0)) }

@@ -54,6 +54,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 findings.append(await self.signedEnd(connection, publicKeys.map(BatchVerifier.init)))
             }
             if !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
+                findings.append(await self.ledgerTime(connection))
                 findings.append(await self.nodes(connection))
                 findings.append(await self.access(connection))
             }
@@ -286,6 +287,30 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     subject: "migrations", verdict: .fail, detail: ErrorText.sentence(for: error),
                     advice: (error as? MigrationFailure)?.advice ?? "Run `pinledger migrate`.")
             ]
+        }
+    }
+
+    /// Whether the ledger ends in the future by the database's clock, which is the nodes'.
+    private func ledgerTime(_ connection: PostgresConnection) async -> Finding {
+        let subject = "ledger's time"
+        do {
+            let row = try await connection.query(
+                "SELECT last_time, clock_timestamp() FROM pinledger.head ORDER BY position_block DESC LIMIT 1"
+            ).only
+            var head = Head()
+            head.lastTime = Timestamp(microseconds: try row.timestamp(0))
+            guard head.isAhead(of: Timestamp(microseconds: try row.timestamp(1))) else {
+                return Finding(subject: subject, verdict: .ok, detail: "the last event lies in the past")
+            }
+            return Finding(
+                subject: subject, verdict: .warn,
+                detail:
+                    "the last event lies in the future, at \(head.lastTime): a clock was ahead when it was recorded",
+                advice:
+                    "Nodes decide with the present, and go on. Follow `pinledger handbook recovery`, \"After a clock that was ahead\"."
+            )
+        } catch {
+            return Finding(subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error))
         }
     }
 

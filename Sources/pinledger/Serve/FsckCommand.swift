@@ -103,6 +103,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
             self.file.settings().list(.batchPublicKey, self.batchPublicKey))
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
             .map(BatchVerifier.init)
+        expectations.time = Node.clock()
         expectations.bundles = try BundleOptions.directory(self.bundles, self.file)
         if let file = self.acknowledged {
             guard let text = String(streamSafe: try Self.read(file)) else {
@@ -157,6 +158,14 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
                     """
                     Take the entry bundles that hold them from a backup, and run this again with --bundles: streams with missing \
                     entries were not checked.
+                    """
+                )
+            } else if findings.codes == [.timeAhead] {
+                (
+                    "the ledger is sound, and ends in the future",
+                    """
+                    Compare this machine's clock with the right time. If it is right, a node's clock and the database's were ahead: nodes \
+                    go on meanwhile. Follow `pinledger handbook recovery`, "After a clock that was ahead".
                     """
                 )
             } else if parts.contains(.ledger) {

@@ -22,7 +22,8 @@ extension Works {
                 let step = try entry.withUnsafeBufferPointer { bytes in
                     try ReplayedEvent(bytes: bytes, names: &names)
                 }
-                let outcome = view.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.time)
+                let outcome = view.state.apply(
+                    step.event, of: step.stream, version: step.streamVersion, at: step.effectiveAt)
                 guard outcome == .applied else { throw Unfit("event \(turn) does not fit: \(outcome)") }
                 return view.head.frontier.append(leaf: leaf).count
             }

@@ -57,7 +57,8 @@ struct CalendarRoutes: Sendable {
             return severity
         }
         let context = self.services.decisionContext
-        let (rights, state) = (exchange.rights, self.services.ledger.view.state)
+        let (rights, view) = (exchange.rights, self.services.ledger.view)
+        let state = view.state
         // What else needs attention is said also while the database cannot be asked.
         let tokens = state.tokensToWatch(at: context.now) {
             state.access.isVisible($0, to: exchange.actor, with: rights)
@@ -65,7 +66,8 @@ struct CalendarRoutes: Sendable {
         let uses = tokens.isEmpty ? [] : (try? await self.services.tokenUseStore.recentUses(of: tokens)) ?? []
         let list = state.attention(
             of: app, severity: severity, showing: rights.sees, isWhole: rights.allowsEverywhere(.readWebhooks),
-            tokenUses: uses, showingToken: { state.access.isVisible($0, to: exchange.actor, with: rights) }, in: context
+            tokenUses: uses, showingToken: { state.access.isVisible($0, to: exchange.actor, with: rights) },
+            endingAhead: view.head.isAhead(of: context.now) ? view.head.lastTime : nil, in: context
         )
         return .json(list.json(at: context.now))
     }

@@ -19,9 +19,8 @@ struct PastMoment: Sendable {
         let found: Int64
         switch (position, time) {
         case (nil, nil):
-            // Recorded events have happened, also for a node whose clock lags a little.
             (self.state, self.position) = (view.state, view.head.position)
-            self.time = max(services.clock(), view.head.lastTime)
+            self.time = view.head.present(by: services.clock())
             return
         case (let given?, _):
             guard given <= view.head.position else {
@@ -34,7 +33,9 @@ struct PastMoment: Sendable {
         }
         let past = try await services.reader.past(of: streams, at: found)
         (self.state, self.position) = (past.state, found)
-        self.time = time ?? past.time ?? services.clock()
+        // An event from the future has happened by now.
+        let present = view.head.present(by: services.clock())
+        self.time = time ?? min(past.time ?? present, present)
     }
 
     /// The document of the app at the moment.

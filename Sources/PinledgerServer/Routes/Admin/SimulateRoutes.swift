@@ -46,7 +46,7 @@ struct SimulateRoutes: Sendable {
         let app = try self.services.app(id)
         let question = try await self.question(exchange)
         let view = self.services.ledger.view
-        let (before, now) = (view.state, max(self.services.clock(), view.head.lastTime))
+        let (before, now) = (view.state, view.head.present(by: self.services.clock()))
         let context = try self.context(now, of: exchange)
         let rehearsal =
             if let change = question.changeID {

@@ -170,8 +170,7 @@ extension Services {
     /// - Parameter view: The ledger's view that contains the app.
     func clientView(of app: App, in view: LedgerView, device: Device = Device()) -> ClientView? {
         guard let document = view.state.document(of: app.id) else { return nil }
-        // What is recorded has happened, also for a node whose clock lags a little.
-        let now = max(self.clock(), view.head.lastTime)
+        let now = view.head.present(by: self.clock())
         return ClientView(document, of: app, chains: self.chains(of: app, at: now), device: device, at: now)
     }
 

@@ -130,6 +130,5 @@ extension Services {
         return (app, client.settings)
     }
 
-    /// Recorded events have happened, also for a node whose clock lags a little.
-    var wultraNow: Timestamp { max(self.clock(), self.ledger.view.head.lastTime) }
+    var wultraNow: Timestamp { self.ledger.view.head.present(by: self.clock()) }
 }
