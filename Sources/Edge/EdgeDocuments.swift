@@ -20,7 +20,7 @@ package struct EdgeDocuments: Sendable {
     package let keys: TrustedKeys
     package let withheld = WithheldDocuments()
     private let logger: Logger
-    private let clock: @Sendable () -> Timestamp
+    let clock: @Sendable () -> Timestamp
 
     /// The causes for which documents are not served, as monitoring systems see them.
     package static let causes = TrustedKeys.Unverified.causes + ["older", "contradiction", "expired"]
@@ -68,7 +68,7 @@ package struct EdgeDocuments: Sendable {
     func dropUntrusted() {
         let dropped = self.table.drop(signedOutside: self.keys.ids)
         guard !dropped.isEmpty else { return }
-        self.withheld.keep(dropped)
+        self.withheld.keep(dropped, at: self.clock())
         self.logger.log(
             .documentsDropped, ["apps": "\(dropped.count)", "first": "\(dropped.map(\.app.text).min() ?? "")"])
     }

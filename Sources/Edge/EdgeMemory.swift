@@ -37,7 +37,7 @@ package struct EdgeMemory: Sendable {
         }
         let (documents, logger) = (self.documents, self.logger)
         documents.table.adopt(kept, trusting: documents.keys) { document, error in
-            if case .unknownKey = error { documents.withheld.keep([document]) }
+            if case .unknownKey = error { documents.withheld.keep([document], at: documents.clock()) }
             logger.log(
                 .keptDocumentRefused,
                 ["app": "\(document.app)", "version": "\(document.version)", "reason": "\(error)"])

@@ -1,4 +1,4 @@
-import PinWire
+package import PinWire
 package import Publishing
 import Synchronization
 
@@ -21,11 +21,11 @@ package final class WithheldDocuments: Sendable {
 
     package var count: Int { self.documents.withLock { $0.count } }
 
-    package func keep(_ new: [PublishedDocument]) {
+    package func keep(_ new: [PublishedDocument], at now: Timestamp) {
         self.documents.withLock { documents in
             for document in new {
                 let key = Key(app: document.app, keyID: document.keyID)
-                if let known = documents[key], !document.supersedes(known) { continue }
+                if let known = documents[key], !document.supersedes(known, at: now) { continue }
                 documents[key] = document
             }
         }

@@ -184,7 +184,7 @@ extension InputReader {
                     + [0, 0, 1, 1, 0, 0, 0, 0, 3, 0x82] + [0, 0, 1, 9, 4, 0, 0, 0, 3, 0x84]
             ],
             read: { input in
-                let push = DocumentPush(table: DocumentTable(), limit: 0)
+                let push = DocumentPush(table: DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) }), limit: 0)
                 let share = EventLoopState(
                     clock: { Timestamp(seconds: 1_800_000_000) }, served: ServedCount(), intake: nil,
                     streams: LoopStreams(push: push, wakeup: LoopWakeup()))

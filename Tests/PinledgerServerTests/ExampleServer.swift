@@ -13,7 +13,7 @@ import Signals
 
 /// A server's parts without a database behind them, for what can be said without one.
 enum ExampleServer {
-    static let documents = DocumentTable()
+    static let documents = DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) })
 
     static let routes = Routes(services: Self.services)
 

@@ -26,7 +26,7 @@ struct PreparedStreamsTests {
         let served = ServedCount()
 
         init(window: Int = 1 << 20, settings: [(UInt16, UInt32)] = []) throws {
-            let push = DocumentPush(table: DocumentTable(), limit: 0)
+            let push = DocumentPush(table: DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) }), limit: 0)
             let share = EventLoopState(
                 clock: { .init(seconds: 1_800_000_000) }, served: self.served, intake: nil,
                 streams: LoopStreams(push: push, wakeup: LoopWakeup()))

@@ -1,6 +1,7 @@
 import Addresses
 import Concurrency
 import NIOCore
+import PinWire
 import Probing
 import Publishing
 import Testing
@@ -15,7 +16,8 @@ import Testing
 
     @Test func `one connection gets few places for streams, and others get the rest`() throws {
         let (own, more) = (DocumentPush.connectionLimit, 3)
-        let push = DocumentPush(table: DocumentTable(), limit: 2 * own + more)
+        let push = DocumentPush(
+            table: DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) }), limit: 2 * own + more)
         let (one, other) = (try Self.peer(1), try Self.peer(2))
         var slots = try (0..<own).map { _ in try #require(push.slot(on: one)) }
         #expect(push.slot(on: one) == nil && push.slot(on: other) != nil)
@@ -54,7 +56,8 @@ import Testing
     }
 
     @Test func `a client's network leaves places for streams to the others`() throws {
-        let push = DocumentPush(table: DocumentTable(), limit: 10, networkLimit: 2)
+        let push = DocumentPush(
+            table: DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) }), limit: 10, networkLimit: 2)
         let one = try #require(IPAddress("192.0.2.1").map { ClientNetwork(of: $0) })
         let other = try #require(IPAddress("198.51.100.1").map { ClientNetwork(of: $0) })
         var taken = try (0..<2).map { _ in try #require(push.slot(in: one)) }

@@ -75,6 +75,68 @@ struct ClockTests {
             #expect(node.node.ledger.suspension == "this node's clock is 3600 s behind the database's")
         }
     }
+
+    @Test func `documents from the future are signed again once the clock that was ahead is right`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        let time = ManualClock()
+        let log = LogRecorder()
+        try await PublishingNode.run(
+            on: database, .with { ($0.keyEncryptionKey, $0.node.clock) = (key, { time.now }) }
+        ) { node in
+            try await node.makeKey()
+            let app = try Sample.app()
+            time.advance(seconds: 259_200)
+            try await node.execute(try Sample.create(app, hosts: 1))
+            let ahead = try node.check(app)
+            // Another node, which only serves, has it too.
+            try await PublishingNode.run(
+                on: database, .with { ($0.node.name, $0.node.clock) = ("other", { time.now }) }
+            ) { other in
+                #expect(await eventually { other[app]?.issuedAt == ahead.issuedAt })
+                time.advance(seconds: -259_200)
+                #expect(await eventually { other[app].map { $0.issuedAt < ahead.issuedAt } ?? false })
+            }
+            let right = try node.check(app)
+            #expect(right.version == ahead.version && right.contentDigest == ahead.contentDigest)
+            #expect(abs(right.issuedAt.seconds - time.now.seconds) < 60)
+            let sql = "SELECT body FROM pinledger.document WHERE app = $1"
+            try #expect(
+                await eventually { try await database.query(sql, [.text(app.text)]).only.bytes(0) == right.bytes })
+
+            let clock = DatabaseClock(systemClock: { .wall }, logger: log.logger)
+            try await clock.measure(node.node.pool)
+            clock.judge(node.node.ledger)
+            clock.judge(node.node.ledger)
+            #expect(log.text.filter { $0.hasPrefix("critical the ledger's last event lies in the future") }.count == 1)
+        }
+    }
+
+    @Test func `issue times never fall from one version to the next, whichever node signs it`() async throws {
+        let database = try TestDatabase.current
+        let key = try KeyEncryptionKey.random()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = key }) { first in
+            try await first.makeKey()
+            let app = try Sample.app()
+            try await first.execute(try Sample.create(app, hosts: 1))
+            let behind = PublishingNode.Setup.with {
+                ($0.keyEncryptionKey, $0.node.name) = (key, "second")
+                $0.node.clock = { Timestamp.wall.adding(seconds: -2) }
+            }
+            try await PublishingNode.run(on: database, behind) { second in
+                #expect(await eventually { second.node.ledger.position == first.node.ledger.position })
+                var issued: [Int64: Set<Timestamp>] = [:]
+                for number in 0..<20 {
+                    let node = number.isMultiple(of: 2) ? first : second
+                    try await node.execute(try Sample.rename(app, "n\(number)"))
+                    let document = try #require(node[app])
+                    issued[document.version, default: []].insert(document.issuedAt)
+                }
+                let times = issued.sorted { $0.key < $1.key }.flatMap { $0.value.sorted() }
+                #expect(times.count >= 20 && times == times.sorted())
+            }
+        }
+    }
 }
 
 private func abs(_ duration: Duration) -> Duration { max(duration, .zero - duration) }

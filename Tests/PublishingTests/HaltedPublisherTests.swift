@@ -147,7 +147,7 @@ struct HaltedPublisherTests {
                 let publisher = Publisher(
                     ledger: node.ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKey: canSign ? key : nil),
                     pool: node.pool, listener: PostgresListener(configuration: node.pool.configuration, channels: []),
-                    schedule: .init(), table: DocumentTable(), logger: node.logger, clock: { .wall })
+                    schedule: .init(), table: DocumentTable(clock: { .wall }), logger: node.logger, clock: { .wall })
                 _ = try await publisher.load()
                 return publisher
             }

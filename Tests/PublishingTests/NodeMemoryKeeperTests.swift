@@ -258,7 +258,7 @@ struct NodeMemoryKeeperTests {
             let document = try #require(node[app])
             let file = KeptDocumentsFile(directory: directory)
             _ = try await file.append([document], to: nil)
-            let table = DocumentTable()
+            let table = DocumentTable(clock: { .wall })
             table.remember([app: document.remembered], isStrict: false)
             table.awaitKept()
             table.adopt([]) { _ in
@@ -284,7 +284,7 @@ struct NodeMemoryKeeperTests {
             _ = try await file.append([documents[0]], to: nil)
             // As after a crash.
             try PrivateFile.append(Array("eyJ".utf8), to: file.path)
-            let table = DocumentTable()
+            let table = DocumentTable(clock: { .wall })
             table.put(documents)
             var keeper = DocumentKeeper(file: file)
             #expect(try await !keeper.keep([documents[1]], of: table, onlyAdds: false))

@@ -42,7 +42,8 @@ struct PublishingNode: Sendable {
                     configuration: try database.configuration(as: setup.node.user, applicationName: "documents"),
                     channels: [Publisher.channel]
                 ),
-                schedule: setup.schedule, table: DocumentTable(), logger: node.logger, clock: setup.node.clock
+                schedule: setup.schedule, table: DocumentTable(clock: setup.node.clock), logger: node.logger,
+                clock: setup.node.clock
             )
             if let kept = setup.kept {
                 publisher.table.remember(kept.remembered, isStrict: false)

@@ -17,7 +17,7 @@ struct ReadingTests {
         Publisher(
             ledger: ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKey: nil), pool: node.pool,
             listener: PostgresListener(configuration: try database.configuration(), channels: []),
-            schedule: Publisher.Schedule(), table: DocumentTable(), logger: .silent, clock: { .wall })
+            schedule: Publisher.Schedule(), table: DocumentTable(clock: { .wall }), logger: .silent, clock: { .wall })
     }
 
     /// Publishes a document, and gives the test its app, its bytes and the public key by which it is verified.

@@ -159,7 +159,7 @@ struct StoredDocumentTests {
     }
 
     @Test func `two contents of an older version halt a node as well`() throws {
-        let table = DocumentTable()
+        let table = DocumentTable(clock: { .wall })
         let app = try Sample.app()
         let ledger = Ledger()
         let judge = DocumentJudge(ledger: ledger, logger: .silent)

@@ -36,7 +36,9 @@ $$;
 -- Stores documents.
 --
 -- A document that is not newer than the stored one (by version, then issue time) is skipped: any number of nodes may
--- sign, and what is served never goes back. The same version with other content is an error (PL003).
+-- sign, and what is served never goes back. The same version with other content is an error (PL003). An issue time more
+-- than a minute ahead of this database's clock is of a clock that has been put right since: clients refuse such a
+-- document, and one of the present takes its place.
 --
 -- A document made from events that this ledger does not hold is an error too (PL004): its position lies beyond the
 -- head, its version beyond its streams, or the event before its position has another hash than the one the signer knows
@@ -62,6 +64,7 @@ DECLARE
     news    text;
     stray   text;
     clash   text;
+    ahead   timestamptz := clock_timestamp() + interval '1 minute';
 BEGIN
     WITH leaves AS MATERIALIZED (
         SELECT p.position, leaf_hash_at(p.position - 1) AS leaf_hash
@@ -99,7 +102,8 @@ BEGIN
           ) d ON true
          WHERE d.version IS NULL
             OR n.version > d.version
-            OR n.version = d.version AND n.issued_at > d.issued_at AND n.content_sha256 = d.content_sha256
+            OR n.version = d.version AND n.content_sha256 = d.content_sha256
+               AND (n.issued_at > d.issued_at OR d.issued_at > ahead AND n.issued_at <= ahead)
             OR sha256(d.body) = n.unfit
                AND (n.version = d.version
                     OR d.version > document_version(n.app))

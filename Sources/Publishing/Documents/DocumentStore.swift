@@ -28,6 +28,11 @@ struct DocumentStore: Sendable {
             NodeMemory.Document(version: self.version, contentDigest: self.contentDigest)
         }
 
+        /// Its place among the documents of its app.
+        func issuance(at now: Timestamp) -> Issuance {
+            Issuance(version: self.version, issuedAt: self.issuedAt, at: now)
+        }
+
         var published: PublishedDocument {
             PublishedDocument(
                 app: self.app, version: self.version, position: self.position, contentDigest: self.contentDigest,

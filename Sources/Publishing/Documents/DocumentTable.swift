@@ -52,10 +52,10 @@ package final class DocumentTable: Sendable {
         /// Kept by an edge, and not even parsed.
         case kept(KeptDocuments.Lines)
 
-        var documents: [DocumentStore.Stored] {
+        func documents(at now: Timestamp) -> [DocumentStore.Stored] {
             switch self {
             case .stored(let documents): documents
-            case .kept(let lines): lines.newestFirst
+            case .kept(let lines): lines.newestFirst(at: now)
             }
         }
     }
@@ -63,8 +63,10 @@ package final class DocumentTable: Sendable {
     private let content = Mutex(Content())
     private let changes = Atomic<UInt64>(0)
     private let observers = Mutex<[@Sendable (String) -> Void]>([])
+    private let clock: @Sendable () -> Timestamp
 
-    package init() {}
+    /// - Parameter clock: Tells which documents were issued in the future: any other of their version is newer.
+    package init(clock: @escaping @Sendable () -> Timestamp) { self.clock = clock }
 
     /// The current document of an app.
     package subscript(_ app: AppID) -> PublishedDocument? { self[named: app.text] }
@@ -87,7 +89,7 @@ package final class DocumentTable: Sendable {
         // Outside the lock. Two callers at once judge the same, and neither finds it missing meanwhile.
         var sound: [PublishedDocument] = []
         var refused: [DocumentStore.Signed] = []
-        for stored in unchecked.documents where sound.isEmpty {
+        for stored in unchecked.documents(at: self.clock()) where sound.isEmpty {
             switch judge(stored) {
             case .serve: sound.append(stored.document.published)
             case .wait: break
@@ -105,14 +107,18 @@ package final class DocumentTable: Sendable {
         return self.content.withLock { find($0) }
     }
 
-    /// Whether a stored document is newer than the present one of its app, verified or not, and was not rejected.
+    /// Whether a stored document is newer than the present one of its app, verified or not, and was not rejected. One that is only
+    /// issued in the future may be damaged, so it is to be judged, too.
     func wants(_ app: AppID, _ version: Int64, _ issuedAt: Timestamp) -> Bool {
-        self.content.withLock { content in
-            let stored = (version, issuedAt)
-            if let rejected = content.rejected[app.text], rejected == stored { return false }
-            if let held = content.documents[app.text], stored <= (held.version, held.issuedAt) { return false }
-            let unchecked = content.unchecked[app.text]?.documents ?? []
-            return !unchecked.contains { stored <= ($0.document.version, $0.document.issuedAt) }
+        let now = self.clock()
+        let stored = Issuance(version: version, issuedAt: issuedAt, at: now)
+        return self.content.withLock { content in
+            if let rejected = content.rejected[app.text], rejected == (version, issuedAt) { return false }
+            if let held = content.documents[app.text]?.issuance(at: now), stored <= held {
+                return stored.version == held.version && stored.isAhead && !held.isAhead
+            }
+            let unchecked = content.unchecked[app.text]?.documents(at: now) ?? []
+            return !unchecked.contains { stored <= $0.document.issuance(at: now) }
         }
     }
 
@@ -143,6 +149,7 @@ package final class DocumentTable: Sendable {
     @discardableResult
     private func put(_ new: [PublishedDocument], isDue: (inout Content) -> Bool) -> Bool {
         var contradictions: [(held: PublishedDocument, new: PublishedDocument)] = []
+        let now = self.clock()
         let onContradiction: (@Sendable (PublishedDocument, PublishedDocument) -> Void)? = self.content.withLock {
             content in
             guard isDue(&content) else { return nil }
@@ -154,7 +161,7 @@ package final class DocumentTable: Sendable {
                 }
                 if let old = content.documents[name] {
                     if document.contradicts(old) { contradictions.append((old, document)) }
-                    guard document.supersedes(old) else { continue }
+                    guard document.supersedes(old, at: now) else { continue }
                 }
                 content.documents[name] = document
                 content.hasServed = true
@@ -231,7 +238,8 @@ package final class DocumentTable: Sendable {
         judge: @escaping @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling,
         onContradiction: @escaping @Sendable (PublishedDocument, PublishedDocument) -> Void
     ) -> Int64 {
-        self.content.withLock { content in
+        let now = self.clock()
+        return self.content.withLock { content in
             let position = content.documents.values.lazy.map(\.position).max() ?? 0
             content.isAdopted = !isEarly
             content.adoptions += 1
@@ -251,7 +259,7 @@ package final class DocumentTable: Sendable {
                         content.mayFollow(second.remembered, of: second.app)
                     )
                     guard follow.0 == follow.1 else { return follow.0 }
-                    return (first.version, first.issuedAt) > (second.version, second.issuedAt)
+                    return second.issuance(at: now) < first.issuance(at: now)
                 }
                 return .stored(sorted)
             }
@@ -304,10 +312,11 @@ package final class DocumentTable: Sendable {
     ///
     /// - Returns: The apps whose documents are held back or missing.
     func holdBack(below versions: [AppID: Int64]) -> Set<AppID> {
-        self.content.withLock { content in
+        let now = self.clock()
+        return self.content.withLock { content in
             let behind = versions.filter { app, version in
                 let held = content.documents[app.text]?.version ?? 0
-                let unchecked = content.unchecked[app.text]?.documents.map(\.document.version).max()
+                let unchecked = content.unchecked[app.text]?.documents(at: now).map(\.document.version).max()
                 return max(held, unchecked ?? 0) < version
             }
             for (app, version) in behind { content.floors[app.text] = version }

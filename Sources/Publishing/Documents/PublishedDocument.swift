@@ -16,9 +16,12 @@ package struct PublishedDocument: Sendable {
     package let body: PreparedBody
 
     /// Whether this document may replace `other`: served documents never go back.
-    package func supersedes(_ other: PublishedDocument) -> Bool {
-        (self.version, self.issuedAt) > (other.version, other.issuedAt) && !self.contradicts(other)
+    package func supersedes(_ other: PublishedDocument, at now: Timestamp) -> Bool {
+        other.issuance(at: now) < self.issuance(at: now) && !self.contradicts(other)
     }
+
+    /// Its place among the documents of its app.
+    func issuance(at now: Timestamp) -> Issuance { Issuance(version: self.version, issuedAt: self.issuedAt, at: now) }
 
     /// Whether the two are of one version and have different contents: then one of them is wrong.
     package func contradicts(_ other: PublishedDocument) -> Bool {

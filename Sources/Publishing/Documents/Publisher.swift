@@ -229,9 +229,14 @@ package actor Publisher {
     private func sweep() async {
         var count = 0
         var pause = Self.sweepInterval
+        var last = self.clock()
         while !Task.isCancelled {
             var changes = self.ledger.takeRemoteChanges()
-            if count % 40 == 0 {
+            let now = self.clock()
+            // Documents from the future are to be signed again at once.
+            let hasFallen = Issuance.isAhead(last, of: now)
+            last = now
+            if count % 40 == 0 || hasFallen {
                 changes = .everything
                 await self.eraseRetiredKeys()
                 await self.findActiveKey()
@@ -313,18 +318,16 @@ package actor Publisher {
         _ app: AppID, of view: LedgerView, with key: Ed25519PrivateKey, _ kid: String, at now: Timestamp
     ) throws -> DocumentStore.Signed? {
         guard let version = view.state.documentVersion(of: app) else { return nil }
-        var issuedAt = now
-        if let held = self.table.held(app) {
+        let held = self.table.held(app)
+        var issuedAt = Issuance.first(at: now, lastEvent: view.head.lastTime, after: held?.issuedAt)
+        if let held {
             // Looking it up may have halted the node.
             guard held.version <= version, self.ledger.fault == nil else { return nil }
-            // Nodes agree on the time to some milliseconds, and a client may compare documents of two of them. An issue
-            // time far ahead, from a clock that has been corrected since, is not taken over.
-            if held.issuedAt <= now.adding(seconds: 60) { issuedAt = max(now, held.issuedAt) }
             if held.version == version {
                 let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
-                guard held.keyID != kid || renewal <= now || self.unfit[app] != nil else { return nil }
-                // The later of two signatures over one version wins.
-                issuedAt = max(now, held.issuedAt.adding(seconds: 1))
+                let isAhead = Issuance.isAhead(held.issuedAt, of: now)
+                guard held.keyID != kid || renewal <= now || isAhead || self.unfit[app] != nil else { return nil }
+                issuedAt = Issuance.again(at: now, after: held.issuedAt)
             }
         }
         guard let document = view.state.document(of: app) else { return nil }

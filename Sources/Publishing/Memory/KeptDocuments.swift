@@ -32,11 +32,11 @@ package struct KeptDocuments: Sendable {
         let app: String
         fileprivate var lines: [ArraySlice<UInt8>]
 
-        /// The documents among them, the newest first. All of them count: an unsound one hides no other. Other lines are left out:
+        /// The documents among them, the newest at `now` first. All of them count: an unsound one hides no other. Other lines are left out:
         /// the last one may be cut off.
-        var newestFirst: [DocumentStore.Stored] {
+        func newestFirst(at now: Timestamp) -> [DocumentStore.Stored] {
             self.lines.compactMap(KeptDocuments.signed).filter { $0.app.text == self.app }
-                .sorted { ($0.version, $0.issuedAt) > ($1.version, $1.issuedAt) }
+                .sorted { $1.issuance(at: now) < $0.issuance(at: now) }
                 .map { DocumentStore.Stored(document: $0, ledgerEnd: 0) }
         }
     }
@@ -70,7 +70,7 @@ package struct KeptDocuments: Sendable {
     }
 
     /// The documents among `lines` that a node remembers having served, and later ones that one of `keys` has signed: they are kept
-    /// before the memory states them. The one of the highest version counts among several of an app, and of two signatures the later one.
+    /// before the memory states them. The one of the highest version counts among several of an app, and of two signatures the one that was kept later.
     ///
     /// - Parameter keys: Public keys of 32 bytes, by key id.
     init(
@@ -80,11 +80,7 @@ package struct KeptDocuments: Sendable {
         var newest: [AppID: DocumentStore.Signed] = [:]
         for line in lines {
             guard let document = Self.signed(line) else { continue }
-            if let other = newest[document.app],
-                (other.version, other.issuedAt) >= (document.version, document.issuedAt)
-            {
-                continue
-            }
+            if let other = newest[document.app], other.version > document.version { continue }
             guard
                 remembered[document.app] == document.remembered
                     || document.version > remembered[document.app]?.version ?? 0

@@ -120,7 +120,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
         do throws(TrustedKeys.Unverified) { document = try keys.verify(bytes, of: entry.app) } catch {
             return .failed("\(error)")
         }
-        if let present, !document.supersedes(present) {
+        if let present, !document.supersedes(present, at: Node.clock()) {
             guard document.version < present.version || document.contradicts(present) else { return .present }
             return .failed("version \(present.version) is there already")
         }

@@ -43,7 +43,7 @@ struct EdgeNode {
     ) async -> (any Error)? {
         let (configuration, logger) = (self.configuration, self.logger)
         let documents = EdgeDocuments(
-            table: DocumentTable(), keys: configuration.keys, logger: logger, clock: Node.clock)
+            table: DocumentTable(clock: Node.clock), keys: configuration.keys, logger: logger, clock: Node.clock)
         let roots = EdgeRoots(
             directory: configuration.stateDirectory, keys: configuration.keys, logger: logger)
         let services = EdgeServices(

@@ -304,7 +304,7 @@ struct Node {
         let follower = Follower(
             ledger: ledger, pool: pool, bundles: self.configuration.bundles, listener: listener, logger: self.logger,
             metrics: metrics)
-        let table = DocumentTable()
+        let table = DocumentTable(clock: now)
         let keys = SigningKeys(
             pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         )

@@ -27,7 +27,7 @@ final class ExampleServer {
     init() throws {
         var app = try ExampleApp(hosts: 5)
         try app.record(.clientSet(.muejam, ClientSettings()))
-        let table = DocumentTable()
+        let table = DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) })
         let document = try Self.published(try app.signedDocument(), of: app.id)
         table.put([document])
         var view = LedgerView()

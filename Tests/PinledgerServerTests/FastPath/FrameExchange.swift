@@ -45,7 +45,8 @@ final class FrameExchange {
         let clock: @Sendable () -> Timestamp = { Timestamp(seconds: 1_800_000_000) }
         let shares = EventLoopStates(
             group: self.channel.eventLoop, clock: clock, intake: Self.recorder.intake,
-            push: DocumentPush(table: DocumentTable(), limit: 0), requestMemory: .max,
+            push: DocumentPush(table: DocumentTable(clock: { Timestamp(seconds: 1_800_000_000) }), limit: 0),
+            requestMemory: .max,
             served: [ServedCount()])
         let answers = ExampleDocuments.answers.prepared
         let pipeline = self.channel.pipeline.syncOperations
