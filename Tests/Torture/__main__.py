@@ -13,10 +13,12 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "EndToEnd")]
 
 import clients  # noqa: E402
+import clock_ahead  # noqa: E402
 import clocks  # noqa: E402
 import corruption  # noqa: E402
 import disk  # noqa: E402
 import failover  # noqa: E402
+import issue_times  # noqa: E402
 import keys  # noqa: E402
 import kill  # noqa: E402
 import lost_switch  # noqa: E402
@@ -36,8 +38,8 @@ SEED = 20261121
 #: The experiments that every change has to pass: killed processes, a lost end of the ledger, snapshots. `make test-all` runs all.
 CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
-    kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting, corruption, upgrade,
-    patroni, urgent,
+    kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting,
+    corruption, upgrade, patroni, urgent, clock_ahead, issue_times,
 )  # fmt: skip
 
 

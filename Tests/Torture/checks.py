@@ -172,6 +172,11 @@ class Findings:
     report: dict
     text: str
 
+    def are(self, codes: frozenset[str]) -> bool:
+        """Whether these kinds were found, and no other."""
+        found = {each["code"] for each in self.report.get("findings", [])}
+        return self.status == (DAMAGED if codes else CLEAN) and found == codes
+
 
 def write_acknowledged(path: Path, acknowledged: list[Acknowledged]) -> Path:
     with path.open("w") as file:
@@ -206,8 +211,10 @@ def fsck(
 def expect_invariants(
     measurement: Measurement, ledger: Ledger, directory: Path, *, acknowledged: list[Acknowledged] = (),
     node: Node | None = None, previous: Path | None = None, has_fsck: bool = True, version: str = BINARY,
+    findings_due: frozenset[str] = frozenset(),
 ) -> Account:  # fmt: skip
-    """The criteria of every experiment: nothing lost, nothing twice, and the ledger whole, by both checkers."""
+    """The criteria of every experiment: nothing lost, nothing twice, and the ledger whole, by both checkers. `findings_due`: the codes
+    of what fsck has to find, and nothing else."""
     faults = verify_documents(ledger, node) if node else []
     account = audit(ledger, list(acknowledged))
     measurement.figures |= {
@@ -224,14 +231,15 @@ def expect_invariants(
         port = node.port if node else None
         for _ in range(4):
             findings = fsck(ledger, acknowledged=path, previous=previous, server=port, version=version)
-            if findings.status != CLEAN or findings.report.get("position") == account.events:
+            if not findings.are(findings_due) or findings.report.get("position") == account.events:
                 break
             # The server records who asked it for something, a moment after. Both checkers are to see the same ledger.
             account = audit(ledger, list(acknowledged))
         measurement.figures["fsck"] = {"status": findings.status, "findings": findings.report.get("findings", [])[:20]}
         details = "; ".join(each["detail"] for each in findings.report.get("findings", [])[:3])
-        measurement.expect("fsck", findings.status == CLEAN, f"exit {findings.status}: {details or findings.text[-400:]}")
-        if findings.status == CLEAN:
+        is_right = findings.are(findings_due)
+        measurement.expect("fsck", is_right, f"exit {findings.status}: {details or findings.text[-400:]}")
+        if is_right:
             agrees = findings.report.get("root") == account.root and findings.report.get("position") == account.events
             measurement.expect("fsck agrees", agrees, f"{findings.report.get('position')} {findings.report.get('root')}")
     return account

@@ -19,6 +19,7 @@ from report import Experiment, Impossible, Measurement
 from stage import Stage
 
 HOUR = 3600
+DAY = 24 * HOUR
 #: How many seconds the clocks of the two nodes are ahead, one state after the other. The database keeps the right time,
 #: and a node that is further than a minute from it records and signs nothing, from a second after it is so.
 STRAY = 48 * HOUR
@@ -28,7 +29,7 @@ CLIENTS = 8
 
 
 class Clock:
-    """The time of day for the processes that are started with it."""
+    """The clocks of the processes that are started with it: the time of day, and the time since the machine started."""
 
     def __init__(self, library: Path, path: Path, ahead: int):
         self.library = library
@@ -36,31 +37,32 @@ class Clock:
         self.path.write_bytes(bytes(16))
         self.set(ahead)
 
-    def set(self, ahead: int) -> None:
-        """From now on. The processes have the file in their memory, and see it at once."""
+    def set(self, ahead: int, passed: int = 0) -> None:
+        """From now on. The processes have the file in their memory, and see it at once. `passed`: seconds that have passed besides, by
+        the clock that nobody sets."""
         self.ahead = ahead
         with self.path.open("r+b", buffering=0) as file:
-            file.write(struct.pack("=q", ahead))
+            file.write(struct.pack("=qq", ahead, passed))
 
     @property
     def environment(self) -> dict[str, str]:
         return {"LD_PRELOAD": str(self.library), "MOVED_CLOCK": str(self.path)}
 
 
-def clocks_of(stage: Stage) -> list[Clock]:
-    """One for each of two nodes, in the first state."""
+def clocks_of(stage: Stage, *ahead: int) -> list[Clock]:
+    """One for each of the nodes; of two, in the first state, where nothing else is said."""
     compiler = shutil.which("cc") or shutil.which("clang")
     if compiler is None:
         raise Impossible("there is no C compiler to make a wrong clock with")
     library = stage.directory / "moved_clock.so"
     source = Path(__file__).parents[1] / "Support/system_under_test.c"
     subprocess.run([compiler, "-O1", "-shared", "-fPIC", "-o", str(library), str(source), "-ldl"], check=True)
-    return [Clock(library, stage.directory / f"clock{place}", ahead) for place, ahead in enumerate(STATES[0])]
+    return [Clock(library, stage.directory / f"clock{place}", each) for place, each in enumerate(ahead or STATES[0])]
 
 
-def ahead_of_us(node: Node) -> float:
+def ahead_of_us(api: API) -> float:
     """How many seconds a node's clock is ahead, by what it says."""
-    said = node.api.get("/v1/whoami").json["server_time"]
+    said = api.get("/v1/whoami").json["server_time"]
     moment = datetime.fromisoformat(said.replace("Z", "+00:00"))
     return (moment - datetime.now(timezone.utc)).total_seconds()
 
@@ -123,7 +125,7 @@ def order_by_position(stage: Stage) -> Measurement:
         changed = time.monotonic()
         deadline = changed + stage.size(4, 15)
         for node in nodes:
-            said = ahead_of_us(node)
+            said = ahead_of_us(node.api)
             measurement.expect("the database's time", abs(said) < 2, f"{said:.0f} s ahead")
         if STRAY in state:
             # A node that starts with such a clock looks at once for documents that seem old to it.
@@ -225,16 +227,22 @@ with psycopg.connect(sys.argv[1], autocommit=True) as connection:
 """
 
 
-def order_by_clock(stage: Stage) -> Measurement:
-    """A table whose order is the time that each writer has, read by `time > last`."""
-    measurement = Measurement()
-    ledger: Ledger = stage.ledger()
+def written_by_clock(stage: Stage, *ahead: int) -> Ledger:
+    """A table into which two processes write, each the time that it has."""
+    ledger = stage.ledger()
     ledger.execute("CREATE TABLE public.by_clock (id bigserial, time double precision)")
-    for clock in clocks_of(stage):
+    for clock in clocks_of(stage, *ahead):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, ledger.superuser], env=os.environ | clock.environment, stdin=subprocess.DEVNULL
         )
         stage.on_exit(lambda writer=writer: (writer.kill(), writer.wait()))
+    return ledger
+
+
+def order_by_clock(stage: Stage) -> Measurement:
+    """A table whose order is the time that each writer has, read by `time > last`."""
+    measurement = Measurement()
+    ledger = written_by_clock(stage)
     seen, last = 0, 0.0
     deadline = time.monotonic() + stage.size(2, 5)
     with ledger.connect() as connection:
