@@ -124,7 +124,7 @@ package final class CheckpointSource: Sendable {
         do {
             try await self.reader.check(
                 view.head, goesOnFrom: Int64(verified.checkpoint.size), root: verified.checkpoint.root)
-        } catch is LedgerFault {
+        } catch let error where error is LedgerFault || error is LedgerReader.Behind {
             return nil
         }
         return Shown(note: note, checkpoint: verified.checkpoint, cosignatures: verified.cosignatures)

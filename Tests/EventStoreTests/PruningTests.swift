@@ -218,14 +218,15 @@ struct PruningTests {
             #expect(try await fixture.reader.inclusionProof(of: 17, in: 1000).hashes == proofs.hashes)
             try await fixture.reader.consistencyProof(from: 299, to: 1000).verify(oldRoot: old, newRoot: root)
             try await fixture.reader.check(fixture.node.ledger.view.head, goesOnFrom: 299, root: old)
-            #expect(try await fixture.reader.bytes(of: try #require(Tile(.hashes(level: 0), index: 1)))?.count == 8192)
+            let hashes = try #require(Tile(.hashes(level: 0), index: 1))
+            #expect(try await fixture.reader.bytes(of: hashes, in: 1000)?.count == 8192)
             let bundle = try #require(Tile(.entries, index: 1))
             await #expect(throws: LedgerFault.pruned(position: 256, file: nil)) {
-                try await fixture.reader.bytes(of: bundle)
+                try await fixture.reader.bytes(of: bundle, in: 1000)
             }
             let file = fixture.directory.file(at: 256)
             #expect(
-                try await fixture.reading.bytes(of: bundle)
+                try await fixture.reading.bytes(of: bundle, in: 1000)
                     == Array(try #require(FileManager.default.contents(atPath: file))))
         }
     }

@@ -11,12 +11,12 @@ package struct TestCluster: Sendable {
         package var output: String
     }
 
-    private let root: String
+    let root: String
     private let bin: String
     /// Part of the socket's name alone: nobody else's is in its directory.
-    private let port = 33_000
+    let port = 33_000
 
-    private init() throws {
+    init() throws {
         let data = try TestServer.environment("PINLEDGER_TEST_PGDATA")
         self.bin = try TestServer.environment("PINLEDGER_TEST_PGBIN")
         self.root = URL(fileURLWithPath: data).deletingLastPathComponent().path + "/\(TestServer.uniqueName("c"))"
@@ -102,7 +102,7 @@ package struct TestCluster: Sendable {
     }
 
     /// Not by Foundation's Process: the server would inherit what that waits on.
-    private func shell(_ script: String) async throws {
+    func shell(_ script: String) async throws {
         let prelude = """
             set -eu
             ROOT='\(self.root)' BIN='\(self.bin)'

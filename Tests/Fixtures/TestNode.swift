@@ -38,6 +38,8 @@ package struct TestNode: Sendable {
         package var clock: @Sendable () -> Timestamp = { .wall }
         /// Changes how the writer connects.
         package var configureWriter: @Sendable (inout PostgresConfiguration) -> Void = { _ in }
+        /// How many connections the follower may have at once.
+        package var poolSize = 4
         /// Changes how the follower reads.
         package var configurePool: @Sendable (inout PostgresConfiguration) -> Void = { _ in }
 
@@ -103,7 +105,8 @@ package struct TestNode: Sendable {
             view: setup.view, key: setup.key, verifiers: setup.verifiers, knownLevel: setup.knownLevel)
         var reading = try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool")
         setup.configurePool(&reading)
-        self.pool = PostgresPool(configuration: reading, waitTimeout: .seconds(180))
+        self.pool = PostgresPool(
+            configuration: reading, maximumConnections: setup.poolSize, waitTimeout: .seconds(180))
         var configuration = try database.configuration(as: setup.user, applicationName: "\(setup.name)-writer")
         setup.configureWriter(&configuration)
         self.writer = Writer(

@@ -28,6 +28,16 @@ struct PoolTests {
         await pool.close()
     }
 
+    @Test func `a pool whose idle connections are dropped opens new ones`() async throws {
+        let pool = PostgresPool(configuration: try SharedDatabase.configuration())
+        let first = try await Self.backends(pool)
+        #expect(try await Self.backends(pool) == first)
+        pool.dropIdle()
+        #expect(pool.occupancy == (0, 0, 0))
+        #expect(try await Self.backends(pool) != first)
+        await pool.close()
+    }
+
     @Test func `requests for a connection are served in order`() async throws {
         let pool = PostgresPool(
             configuration: try SharedDatabase.configuration(), maximumConnections: 1, waitTimeout: .seconds(180))

@@ -175,6 +175,7 @@ package actor Writer {
     private func writeBatch() async {
         var pending: PendingBatch
         var ready: Batch?
+        var hasReconnected = false
         if self.contention > 0, self.lease == nil {
             pending = self.queue.nextUndecided()
         } else {
@@ -207,6 +208,10 @@ package actor Writer {
                 // The follower reads on, from the bundles, or halts the node.
                 await self.drop()
                 pending.fail(.unavailable("this node has to read events first that are pruned"))
+            } catch let fault as LedgerFault where fault.leavesHistory && !hasReconnected {
+                // The connection may lead to a former primary. What a new one says counts.
+                hasReconnected = true
+                await self.drop()
             } catch let fault as LedgerFault {
                 self.ledger.halt(fault)
                 // This node's lease is lost with the connection; other nodes may be waiting for it.

@@ -14,20 +14,24 @@ import TransparencyLog
 /// checks what it reads: positions without a gap, hashes, and the tree's right edge against the head. At a mismatch it
 /// halts permanently and reports why, and the node goes on serving what was last verified. So it does at an event that only a
 /// later program understands: a sound ledger goes on without this program.
+///
+/// Connections may lead to several servers: a standby that is behind, a former primary. So all of one catch-up is read on one
+/// connection, a standby that has fewer events than the node knows has lost nothing, and of a primary it is believed only once
+/// a new connection says it too.
 package struct Follower: Sendable {
     package static let channel = "pinledger_position"
-    private let ledger: Ledger
-    private let reader: LedgerReader
+    let ledger: Ledger
+    let reader: LedgerReader
     private let bulk: BulkReader
     private let listener: PostgresListener
-    private let logger: Logger
+    let logger: Logger
     private let duration: CoreMetrics.Timer
     /// The number of entries read in one statement.
-    private let pageSize: Int
+    let pageSize: Int
     /// The number of entries from which they are read by COPY.
     private let bulkSize: Int64
     /// Whether what is read is taken in only once a standby has it: on nodes that record and sign, where they are told to.
-    private let confirms: Bool
+    let confirms: Bool
     /// How long it waits for that at a time.
     private let patience: Duration
 
@@ -103,74 +107,57 @@ package struct Follower: Sendable {
         }
     }
 
-    /// No standby confirmed in time that it has what was read.
-    package struct Unconfirmed: Error, CustomStringConvertible {
-        package let description: String
-    }
-
-    /// Reads to the ledger's present end, as a node does that starts. What ``run(beside:)`` would not take in yet, this waits for.
-    ///
-    /// - Parameters:
-    ///   - isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
-    ///   - onWaiting: Called when it has to wait for a standby; nil to fail instead.
-    /// - Throws: ``Unconfirmed`` where it does not wait, and otherwise as ``catchUp(trusting:confirms:)``.
-    package func readToEnd(trusting isTrusting: Bool = false, onWaiting: (@Sendable () -> Void)? = nil) async throws {
-        var isReported = false
-        while let unconfirmed = try await self.unconfirmed(trusting: isTrusting) {
-            guard let onWaiting else { throw unconfirmed }
-            // The database does answer.
-            self.ledger.database.find(.reading, self.logger)
-            if !isReported { self.logger.log(.endUnconfirmed, ["error": "\(unconfirmed)"]) }
-            isReported = true
-            onWaiting()
-            try await Task.sleep(for: .seconds(1))
-        }
-    }
-
-    /// Reads to the ledger's end; returns why nothing was taken in, where that is for the lack of a standby.
-    private func unconfirmed(trusting isTrusting: Bool) async throws -> Unconfirmed? {
-        do {
-            try await self.catchUp(trusting: isTrusting, confirms: self.confirms)
-            return nil
-        } catch let unconfirmed as Unconfirmed {
-            try Task.checkCancellation()
-            return unconfirmed
-        }
-    }
-
-    /// Reads until the ledger's present end.
+    /// Reads until the end of the ledger that a server has at present.
     ///
     /// - Parameters:
     ///   - isTrusting: Whether to believe an end that is not authenticated, as an operator has said.
     ///   - confirms: Whether to take in only what a synchronous standby has. A commit whose wait for the standby
     ///     was cancelled is visible on the primary, and lost with it.
+    /// - Returns: False where the server lacks what this node knows, and is left for another one, or the same one later.
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
-    package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws {
-        let (end, isStandby) = try await self.reader.endAndServer()
-        let head = isTrusting ? end.head : try self.ledger.authenticated(end)
-        let known = self.ledger.endSeen
-        if head.position < known {
-            // The writer may have brought the view forward since the head was read.
-            let now = try await self.reader.head()
-            guard now.position >= known else {
-                // What the node knows came from another server, which a standby follows with a delay.
-                if try await self.reader.isStandby() { return }
-                throw LedgerFault.shrunk(from: known, to: now.position)
+    @discardableResult
+    package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws -> Bool {
+        func read() async throws {
+            try await self.reader.onOneServer { try await self.catchUp($0, trusting: isTrusting, confirms: confirms) }
+        }
+        do {
+            do { try await read() } catch let fault as LedgerFault where fault.leavesHistory {
+                // The connection may lead to a former primary. What a new one says counts.
+                self.reader.pool.dropIdle()
+                do { try await read() } catch let error as PostgresError {
+                    // The check of new connections may have found it.
+                    if let fault = self.ledger.fault { throw fault }
+                    throw error
+                }
             }
-            return
+            return true
+        } catch is LedgerReader.Behind {
+            return false
+        }
+    }
+
+    private func catchUp(_ reader: LedgerReader, trusting isTrusting: Bool, confirms: Bool) async throws {
+        // Read first: the ledger only grows.
+        let known = self.ledger.endSeen
+        let (end, isStandby) = try await reader.endAndServer()
+        let head = isTrusting ? end.head : try self.ledger.authenticated(end)
+        guard head.position >= known else {
+            // What the node knows came from another server, which a standby follows with a delay.
+            if isStandby { throw LedgerReader.Behind(position: known - 1) }
+            throw LedgerFault.shrunk(from: known, to: head.position)
         }
         // What a standby shows, a standby has. A node that prefers standbys reads from the primary where none answers.
         if confirms, !isStandby, self.ledger.position < head.position {
-            do { try await self.confirm() } catch let unconfirmed as Unconfirmed {
+            do { try await self.confirm(on: reader) } catch let unconfirmed as Unconfirmed {
                 self.ledger.noteUnconfirmed(before: head.position)
                 throw unconfirmed
             }
         }
-        guard try await self.isSigned(head) else {
-            if let signed = try await self.lastSignedEnd() { try await self.take(signed) }
+        guard try await self.isSigned(head, reader) else {
+            if let signed = try await self.lastSignedEnd(reader) { try await self.take(signed, reader) }
             return
         }
-        try await self.take(head)
+        try await self.take(head, reader)
         guard self.ledger.fault == nil else { return }
         let now = self.ledger.view.head
         if now.position == head.position { try head.check(now) }
@@ -180,13 +167,13 @@ package struct Follower: Sendable {
     }
 
     /// Takes in everything before `head`.
-    private func take(_ head: Head) async throws {
+    private func take(_ head: Head, _ reader: LedgerReader) async throws {
         while self.ledger.fault == nil {
             let base = self.ledger.view
             guard base.head.position < head.position else { break }
             self.ledger.noteRead(base.head.position, of: head.position)
             let begun = ContinuousClock.now
-            let fold = try await self.fold(base, to: head)
+            let fold = try await self.fold(base, to: head, reader)
             self.duration.record(duration: ContinuousClock.now - begun)
             let isTaken = self.ledger.advance(
                 from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
@@ -198,10 +185,10 @@ package struct Follower: Sendable {
 
     /// Whether the ledger's end may be taken in for the signature beside it: on a node that follows signatures, only with a right
     /// one. Where it may not, the node says so from now on.
-    private func isSigned(_ end: Head) async throws -> Bool {
+    private func isSigned(_ end: Head, _ reader: LedgerReader) async throws -> Bool {
         let verifiers = self.ledger.verifiers
         guard !verifiers.isEmpty, end.position > self.ledger.position,
-            verifiers.defect(of: try await self.reader.signature(before: end.position), beside: end) != nil
+            verifiers.defect(of: try await reader.signature(before: end.position), beside: end) != nil
         else { return true }
         if self.ledger.noteUnsigned(through: end.position), let fault = self.ledger.unsigned {
             self.logger.log(.endUnsigned, ["fault": "\(fault)"])
@@ -210,11 +197,11 @@ package struct Follower: Sendable {
     }
 
     /// The last signed end behind the view; nil where none was found yet.
-    private func lastSignedEnd() async throws -> Head? {
+    private func lastSignedEnd(_ reader: LedgerReader) async throws -> Head? {
         // New events first, and then a part of those before: also where new ones come all the time.
         for _ in 0..<2 {
             guard let positions = self.ledger.unsearched else { return nil }
-            let (end, searched) = try await self.reader.signedEnd(at: positions, by: self.ledger.verifiers)
+            let (end, searched) = try await reader.signedEnd(at: positions, by: self.ledger.verifiers)
             self.ledger.noteSearched(searched)
             if let end { return end }
         }
@@ -224,14 +211,14 @@ package struct Follower: Sendable {
     /// Waits until a synchronous standby has everything that was visible before.
     ///
     /// The wait is cancelled in time: the server does not notice by itself that nobody waits any more, and keeps the session.
-    private func confirm() async throws {
-        let (pool, patience) = (self.reader.pool, self.patience)
+    private func confirm(on reader: LedgerReader) async throws {
+        let patience = self.patience
         do {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     // Asked afterwards too: the wait also ends when commits stop waiting for a standby.
                     for statement in [Statements.confirm, PostgresConfiguration.commitsWait] {
-                        guard try await pool.query(statement).only.bool(0) else {
+                        guard try await reader.read(statement).only.bool(0) else {
                             throw Unconfirmed(description: "commits on this server wait for no synchronous standby")
                         }
                     }
@@ -248,73 +235,8 @@ package struct Follower: Sendable {
         }
     }
 
-    /// Reads on to the last end of the ledger that the node's key authenticates, where its present end is not: a node that starts
-    /// then knows keys and apps as its kind has recorded them, and can serve documents.
-    ///
-    /// Where nothing in the last ``searchLimit`` batches is authenticated the view stays as it is.
-    package func catchUpToAuthenticated() async throws {
-        guard let key = self.ledger.key else { return }
-        let (base, end) = (self.ledger.view, try await self.reader.head())
-        // A damaged head may lie below the snapshot from which the node started.
-        guard base.head.position < end.position,
-            let authentic = try await self.lastEnd(authenticatedBy: key, in: base.head.position..<end.position)
-        else { return }
-        let fold = try await self.fold(base, to: authentic)
-        self.ledger.advance(
-            from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
-            entries: fold.entries)
-        if let fault = fold.fault { throw fault }
-    }
-
-    /// True where the node's key authenticates one of the last ``searchLimit`` ends of the ledger: it is or was the ledger's key then,
-    /// whatever has become of the present end and of the secrets.
-    package func keyIsOfLedger() async throws -> Bool {
-        guard let key = self.ledger.key else { return false }
-        let end = try await self.reader.head().position
-        return end > 0 ? try await self.lastEnd(authenticatedBy: key, in: 0..<end) != nil : false
-    }
-
-    /// The last end behind the first of `positions`, among ``searchLimit``, that a key authenticates.
-    private func lastEnd(authenticatedBy key: BatchKey, in positions: Range<Int64>) async throws -> Head? {
-        var bound = positions.upperBound
-        var searched = 0
-        while searched < Self.searchLimit, bound > positions.lowerBound {
-            let page = try await self.reader.macs(
-                at: positions.lowerBound..<bound, of: key, limit: min(self.pageSize, Self.searchLimit - searched))
-            for candidate in page where key.defect(of: candidate.mac, beside: candidate.head) == nil {
-                return candidate.head
-            }
-            guard let last = page.last else { return nil }
-            bound = last.head.position - 1
-            searched += page.count
-        }
-        return nil
-    }
-
-    /// Reads on to the last end of the ledger that the node verifies as it does others, where events behind it are missing: a node
-    /// that starts then knows keys and apps, and can serve documents. Nothing changes where there is none.
-    ///
-    /// - Throws: ``LedgerFault`` where an event before that end is missing or damaged too.
-    package func catchUpToVerified() async throws {
-        guard self.ledger.key == nil else { return try await self.catchUpToAuthenticated() }
-        let (base, verifiers) = (self.ledger.view, self.ledger.verifiers)
-        guard var end = try await self.reader.lastEnd(), end.position > base.head.position else { return }
-        if !verifiers.isEmpty {
-            let found = try await self.reader.signedEnd(at: base.head.position..<end.position, by: verifiers)
-            guard let signed = found.end else { return }
-            end = signed
-        }
-        let fold = try await self.fold(base, to: end)
-        self.ledger.advance(
-            from: base.head, to: fold.view, changing: fold.grown, isLocal: false, halting: fold.fault,
-            entries: fold.entries)
-    }
-
-    /// How many batches at the end are looked at: each costs a few small queries.
-    private static let searchLimit = 2000
-
     /// The entries between a view and a later end of the ledger, folded.
-    private struct Fold {
+    struct Fold {
         var view: LedgerView
         /// The streams that grew.
         var grown: Set<StreamID> = []
@@ -326,17 +248,18 @@ package struct Follower: Sendable {
 
     /// Folds the entries between a view and a head, and notes the streams that grew by them. It does so aside, because only
     /// the tree at the head shows whether these entries are the ledger's.
-    private func fold(_ base: LedgerView, to head: Head) async throws -> Fold {
+    func fold(_ base: LedgerView, to head: Head, _ reader: LedgerReader) async throws -> Fold {
         var fold = Fold(view: base)
         do {
             if head.position - base.head.position >= self.bulkSize {
                 defer { fold.grown = fold.view.state.streams(grownSince: base.state) }
+                // On a connection of its own, to a server that has the end as well.
                 let (ledger, end) = (self.ledger, head.position)
                 try await self.bulk.fold(&fold.view, to: end) { ledger.noteRead($0, of: end) }
             } else {
                 fold.entries = self.ledger.holdsRecent ? [] : nil
                 while fold.view.head.position < head.position {
-                    let page = try await self.reader.page(
+                    let page = try await reader.page(
                         at: fold.view.head.position..<head.position, limit: self.pageSize,
                         knowing: self.ledger.knownLevel, holdsEntries: fold.entries != nil)
                     fold.grown.formUnion(page.steps.map(\.stream))
@@ -346,11 +269,11 @@ package struct Follower: Sendable {
                 }
             }
         } catch let fault as LedgerFault where fault.meansUpgrade {
-            try await self.check(head, goesOnFrom: fold.view.head)
+            try await self.check(head, goesOnFrom: fold.view.head, reader)
             fold.fault = fault
             return fold
         } catch LedgerFault.pruned(let position, _) {
-            throw try await self.reader.missing(at: position)
+            throw try await reader.missing(at: position)
         } catch let unreadable as BundleDirectory.Unreadable {
             throw LedgerFault.pruned(position: fold.view.head.position, file: unreadable.description)
         }
@@ -359,10 +282,10 @@ package struct Follower: Sendable {
     }
 
     /// Checks by their hashes alone that the entries between two ends are the ledger's.
-    private func check(_ head: Head, goesOnFrom start: Head) async throws {
+    private func check(_ head: Head, goesOnFrom start: Head, _ reader: LedgerReader) async throws {
         var end = start
         while end.position < head.position {
-            let leaves = try await self.reader.leaves(at: end.position..<head.position, limit: self.pageSize)
+            let leaves = try await reader.leaves(at: end.position..<head.position, limit: self.pageSize)
             for leaf in leaves { end.frontier.append(leaf: leaf) }
             end.position += Int64(leaves.count)
         }

@@ -1,11 +1,12 @@
 import PinWire
 import Postgres
 
-/// Folds a long stretch of the ledger: one COPY on a connection of its own, verified while it is read.
+/// Folds a long stretch of the ledger: one COPY on a connection of its own, verified while it is read. Where several servers can be had,
+/// it is one that has all of the stretch.
 ///
 /// The tasks of its ``PagePipeline`` parse and hash pages, which is most of the work.
 struct BulkReader: Sendable {
-    let configuration: PostgresConfiguration
+    private(set) var configuration: PostgresConfiguration
     /// The highest ``FeatureLevel`` that the program knows.
     let knownLevel: Int64
     /// Where the entries of pruned events are.
@@ -21,15 +22,20 @@ struct BulkReader: Sendable {
     /// Brings `view` forward to `end`, which MUST NOT be beyond the ledger's head.
     ///
     /// - Parameter note: Called with each position that the view has come to.
-    /// - Throws: ``LedgerFault`` at a mismatch, the database's error, or `CancellationError`. The view is then
-    ///   somewhere before `end`, and unusable after a fault other than ``LedgerFault/needsUpgrade(position:_:)``.
+    /// - Throws: ``LedgerFault`` at a mismatch, ``LedgerReader/Behind`` where no server is found that has the stretch, the
+    ///   database's error, or `CancellationError`. The view is then somewhere before `end`, and unusable after a fault other than
+    ///   ``LedgerFault/needsUpgrade(position:_:)``.
     func fold(
         _ view: inout LedgerView, to end: Int64, noting note: @escaping @Sendable (Int64) -> Void = { _ in }
     ) async throws {
+        var reader = self
         for attempt in 1...Self.attempts {
             do {
-                try await self.read(into: &view, to: end, note)
+                try await reader.read(into: &view, to: end, note)
                 break
+            } catch let behind as LedgerReader.Behind {
+                guard let primary = reader.configuration.ofPrimary else { throw behind }
+                reader.configuration = primary
             } catch let error as PostgresError {
                 try Task.checkCancellation()
                 guard attempt < Self.attempts, error.code != .cancelled else { throw error }
@@ -48,6 +54,9 @@ struct BulkReader: Sendable {
         guard start < end else { return }
         let connection = try await PostgresConnection.connect(self.configuration)
         do {
+            guard try await LedgerReader.end(on: connection).head.position >= end else {
+                throw LedgerReader.Behind(position: end - 1)
+            }
             let (level, bundles) = (self.knownLevel, self.bundles)
             try await PagePipeline<PostgresRows, LedgerPage> { LedgerPage($0, knowing: level) }.run(on: connection) {
                 connection, send in

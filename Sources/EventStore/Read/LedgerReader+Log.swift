@@ -4,20 +4,23 @@ package import TransparencyLog
 
 extension LedgerReader {
     /// The bytes of a tile of hashes or of an entry bundle (C2SP tlog-tiles); nil where the ledger does not reach so
-    /// far. Only its caller knows how far it has been verified.
+    /// far.
     ///
-    /// - Throws: ``LedgerFault/leafHash(position:)`` where an entry does not have its recorded hash, or the database's
-    ///   error.
-    package func bytes(of tile: Tile) async throws -> [UInt8]? {
-        switch tile.content {
-        case .hashes:
-            let hashes = try await self.hashes(tile.hashes)
-            return hashes.count == tile.width ? hashes.flatMap(\.bytes) : nil
-        case .entries:
-            let range = tile.hashes.indices
-            let stored = try await self.entries(
-                at: Int64(range.lowerBound)..<Int64(range.upperBound), limit: tile.width)
-            return stored.count == tile.width ? try EntryBundle.encode(stored.map(\.bytes)) : nil
+    /// - Parameter size: The number of events that the caller has verified, and that cover the tile.
+    /// - Throws: ``LedgerFault/leafHash(position:)`` where an entry does not have its recorded hash, ``Behind``, or the
+    ///   database's error.
+    package func bytes(of tile: Tile, in size: UInt64) async throws -> [UInt8]? {
+        try await self.onServer(with: Int64(clamping: size)) { reader in
+            switch tile.content {
+            case .hashes:
+                let hashes = try await reader.hashes(tile.hashes)
+                return hashes.count == tile.width ? hashes.flatMap(\.bytes) : nil
+            case .entries:
+                let range = tile.hashes.indices
+                let stored = try await reader.entries(
+                    at: Int64(range.lowerBound)..<Int64(range.upperBound), limit: tile.width)
+                return stored.count == tile.width ? try EntryBundle.encode(stored.map(\.bytes)) : nil
+            }
         }
     }
 
@@ -27,29 +30,32 @@ extension LedgerReader {
     package func entry(of stream: StreamID, version: Int64) async throws -> Stored? {
         try Self.stored(
             try await self.whole(
-                try await self.pool.read(Statements.entryOfStream.sql, [.text(stream.text), .int64(version)]))
+                try await self.read(Statements.entryOfStream.sql, [.text(stream.text), .int64(version)]))
         ).first
     }
 
     /// Proves that the leaf at `index` is in the tree of the first `size` entries.
     ///
-    /// - Throws: ``LogError`` for an index outside the tree, or the database's error.
+    /// - Throws: ``LogError`` for an index outside the tree, ``Behind``, or the database's error.
     package func inclusionProof(of index: UInt64, in size: UInt64) async throws -> InclusionProof {
         let plan = try InclusionProof.plan(leafIndex: index, treeSize: size)
-        return try InclusionProof(leafIndex: index, treeSize: size, plan: plan, stored: try await self.read(plan))
+        let stored = try await self.read(plan, of: size)
+        return try InclusionProof(leafIndex: index, treeSize: size, plan: plan, stored: stored)
     }
 
     /// Proves that the tree of the first `new` entries extends the one of the first `old`.
     ///
-    /// - Throws: ``LogError`` for sizes out of order or 0, or the database's error.
+    /// - Throws: ``LogError`` for sizes out of order or 0, ``Behind``, or the database's error.
     package func consistencyProof(from old: UInt64, to new: UInt64) async throws -> ConsistencyProof {
         let plan = try ConsistencyProof.plan(from: old, to: new)
-        return try ConsistencyProof(from: old, to: new, plan: plan, stored: try await self.read(plan))
+        return try ConsistencyProof(from: old, to: new, plan: plan, stored: try await self.read(plan, of: new))
     }
 
-    private func read(_ plan: HashPlan) async throws -> [[LogHash]] {
-        var stored: [[LogHash]] = []
-        for range in plan.ranges { stored.append(try await self.hashes(range)) }
-        return stored
+    private func read(_ plan: HashPlan, of size: UInt64) async throws -> [[LogHash]] {
+        try await self.onServer(with: Int64(clamping: size)) { reader in
+            var stored: [[LogHash]] = []
+            for range in plan.ranges { stored.append(try await reader.hashes(range)) }
+            return stored
+        }
     }
 }

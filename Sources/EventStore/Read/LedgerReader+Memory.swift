@@ -10,8 +10,8 @@ extension LedgerReader {
     ///   - root: The root of the Merkle tree over them.
     ///   - head: The end of the verified ledger. The stored hashes between the two need not be right: the proof made of
     ///     them leads to both roots only if they are.
-    /// - Throws: ``LedgerFault/forgotten(remembered:found:)``, ``LedgerFault/rewritten(remembered:)``, or the database's
-    ///   error.
+    /// - Throws: ``LedgerFault/forgotten(remembered:found:)``, ``LedgerFault/rewritten(remembered:)``, ``Behind``, or the
+    ///   database's error.
     package func check(_ head: Head, goesOnFrom position: Int64, root: LogHash) async throws {
         guard position <= head.position else { throw LedgerFault.forgotten(remembered: position, found: head.position) }
         guard position > 0 else { return }
@@ -26,7 +26,7 @@ extension LedgerReader {
     /// Whether a recovery has ended a history that had come so far, by the events that began epochs. Who asks has not
     /// verified the ledger.
     package func hasEnded(historyOf position: Int64, in epoch: Int64) async throws -> Bool {
-        let rows = try await self.pool.read(
+        let rows = try await self.read(
             "SELECT position, entry, leaf_hash FROM pinledger.event WHERE type = 'HistoryRestored' ORDER BY position")
         var fleet = Fleet()
         for stored in try Self.stored(rows) {
@@ -44,10 +44,5 @@ extension LedgerReader {
     /// The right edge of the tree over the first `size` events, by the stored hashes.
     package func storedFrontier(at size: Int64) async throws -> MerkleFrontier {
         try await self.frontier(at: UInt64(size))
-    }
-
-    /// Whether the database is a standby, which may be behind its primary without having lost anything.
-    package func isStandby() async throws -> Bool {
-        try await self.pool.read("SELECT pg_is_in_recovery()").only.bool(0)
     }
 }

@@ -23,26 +23,26 @@ extension LedgerReader {
 
     /// Some streams as they were after the first `position` events of the ledger; nothing else of it.
     ///
-    /// - Throws: as ``past(of:at:)``.
+    /// - Throws: As ``past(of:at:)``, or ``Behind``.
     package func past(of streams: [StreamID], at position: Int64) async throws -> Past {
-        var past = Past(state: LedgerState(), time: nil)
-        for stream in streams {
-            try await self.fold(stream, before: position, into: &past.state)
-        }
-        if position > 0 {
-            let rows = try await self.pool.read(Statements.times.sql, [.int64Array([position - 1])])
-            guard let row = rows.first else {
-                throw LedgerFault.shrunk(from: position, to: try await self.head().position)
+        try await self.onServer(with: position) { reader in
+            var past = Past(state: LedgerState(), time: nil)
+            for stream in streams {
+                try await reader.fold(stream, before: position, into: &past.state)
             }
-            past.time = Timestamp(microseconds: try row.timestamp(1))
+            if position > 0 {
+                let rows = try await reader.read(Statements.times.sql, [.int64Array([position - 1])])
+                guard let row = rows.first else { throw try await reader.absence(of: position - 1) }
+                past.time = Timestamp(microseconds: try row.timestamp(1))
+            }
+            return past
         }
-        return past
     }
 
     private func fold(_ stream: StreamID, before position: Int64, into state: inout LedgerState) async throws {
         while true {
             let version = state.version(of: stream)
-            let rows = try await self.pool.read(
+            let rows = try await self.read(
                 Statements.streamEntries.sql,
                 [.text(stream.text), .int64(version), .int64(position), .int64(Self.foldPage)]
             )

@@ -5,14 +5,6 @@ import TransparencyLog
 
 /// The signatures of batches as they are stored.
 extension LedgerReader {
-    /// The server that answered lacks events that another one has.
-    package struct Behind: Error, CustomStringConvertible {
-        package let position: Int64
-        package var description: String {
-            "the database server that answered does not have the event at position \(self.position) yet, which another has"
-        }
-    }
-
     /// The signature that is stored with the last event before an end of the ledger; nil for none.
     package static func signature(
         before end: Int64, on connection: isolated PostgresConnection
@@ -20,32 +12,19 @@ extension LedgerReader {
         try connection.query(Statements.signature.sql, [.int64(end &- 1)]).first?.optionalBytes(0)
     }
 
-    /// The same, read through the pool.
+    /// The same, as this reader reads.
     ///
     /// - Throws: As ``absence(of:)`` says where the event is not there.
     func signature(before end: Int64) async throws -> [UInt8]? {
-        guard let row = try await self.pool.read(Statements.signature.sql, [.int64(end &- 1)]).first else {
+        guard let row = try await self.read(Statements.signature.sql, [.int64(end &- 1)]).first else {
             throw try await self.absence(of: end &- 1)
         }
         return try row.optionalBytes(0)
     }
 
-    /// Why an event is not there that a head says is: ``Behind``, or ``LedgerFault/position(expected:found:)`` where the server's own
-    /// head says so too.
-    private func absence(of position: Int64) async throws -> any Error {
-        let row = try await self.pool.read(
-            """
-            SELECT next_position, EXISTS (SELECT FROM pinledger.event WHERE position = $1) FROM pinledger.head
-            """, [.int64(position)]
-        ).only
-        let end = try row.int64(0)
-        guard try position < end && !row.bool(1) else { return Behind(position: position) }
-        return LedgerFault.position(expected: position, found: end)
-    }
-
     /// The end of the ledger behind the last event that is there, as the stored hashes make it; nil where there is none.
     func lastEnd() async throws -> Head? {
-        let rows = try await self.pool.read(
+        let rows = try await self.read(
             """
             SELECT position, recorded_at FROM pinledger.event WHERE position < (SELECT next_position FROM pinledger.head)
             ORDER BY position DESC LIMIT 1
@@ -70,7 +49,7 @@ extension LedgerReader {
         var (parts, candidates) = (0, 0)
         while bound > positions.lowerBound, parts < Self.partLimit, candidates < Self.candidateLimit {
             let start = max(positions.lowerBound, bound - Self.partWidth)
-            let rows = try await self.pool.read(
+            let rows = try await self.read(
                 Statements.signedEnds.sql, [.int64(start), .int64(bound), ids, .int64(Int64(Self.candidateLimit))])
             guard let last = rows.first, try last.int64(0) == bound - 1 else {
                 throw try await self.absence(of: bound - 1)

@@ -11,12 +11,16 @@ extension LedgerReader {
     ///
     /// - Throws: ``LedgerFault`` where an event is missing.
     package func position(at time: Timestamp) async throws -> Int64 {
+        try await self.onOneServer { try await $0.place(of: time) }
+    }
+
+    private func place(of time: Timestamp) async throws -> Int64 {
         // Events before `low` are earlier than the time, those from `high` on are not.
         var (low, high) = (Int64(0), try await self.head().position)
         while low < high {
             let step = max(1, (high - low) / Self.probes)
             let positions = Array(stride(from: low, to: high, by: Int(step)))
-            let rows = try await self.pool.read(Statements.times.sql, [.int64Array(positions)])
+            let rows = try await self.read(Statements.times.sql, [.int64Array(positions)])
             for (index, position) in positions.enumerated() {
                 guard index < rows.count else { throw LedgerFault.position(expected: position, found: high) }
                 let found = try rows[index].int64(0)

@@ -78,7 +78,7 @@ extension LedgerReader {
         /// Reads the next page, where the last one is used up.
         mutating func fill(_ reader: LedgerReader, before end: Int64) async throws {
             guard self.entries.isEmpty, !self.isAtEnd else { return }
-            let rows = try await reader.pool.read(
+            let rows = try await reader.read(
                 Statements.streamEntries.sql,
                 [.text(self.stream.text), .int64(self.version), .int64(end), .int64(LedgerReader.foldPage)])
             let page = try LedgerReader.stored(try await reader.whole(rows)).map(\.entry)

@@ -7,11 +7,26 @@ package import TransparencyLog
 package struct LedgerReader: Sendable {
     let pool: PostgresPool
     private let bundles: BundleDirectory?
+    /// The one connection that it reads on; nil where each statement goes to any of the pool's.
+    private(set) var connection: PostgresConnection?
 
     /// - Parameter bundles: Where the entries of pruned events are; nil where this process cannot read them.
     package init(pool: PostgresPool, bundles: BundleDirectory? = nil) {
         self.pool = pool
         self.bundles = bundles
+    }
+
+    /// The same reader on one connection.
+    func reading(on connection: PostgresConnection) -> LedgerReader {
+        var reader = self
+        reader.connection = connection
+        return reader
+    }
+
+    /// One statement that only reads.
+    func read(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> PostgresRows {
+        guard let connection else { return try await self.pool.read(sql, parameters) }
+        return try await connection.query(sql, parameters)
     }
 
     /// An entry as it was stored: the value and the very bytes.
@@ -30,18 +45,21 @@ package struct LedgerReader: Sendable {
     /// The same entries as ``entries(at:limit:)``, as the fold wants them.
     ///
     /// - Parameters:
+    ///   - positions: Positions before an end of the ledger.
     ///   - level: The highest ``FeatureLevel`` that the program knows.
     ///   - holdsEntries: Whether the page is to have the entries' bytes too.
+    /// - Throws: As ``absence(of:)`` says where there is none.
     func page(
         at positions: Range<Int64>, limit: Int, knowing level: Int64, holdsEntries: Bool = false
     ) async throws -> LedgerPage {
-        LedgerPage(
-            try await self.rows(at: positions, limit: limit), knowing: level, holdsEntries: holdsEntries)
+        let rows = try await self.rows(at: positions, limit: limit)
+        guard rows.count > 0 || positions.isEmpty else { throw try await self.absence(of: positions.lowerBound) }
+        return LedgerPage(rows, knowing: level, holdsEntries: holdsEntries)
     }
 
     private func rows(at positions: Range<Int64>, limit: Int) async throws -> PostgresRows {
         try await self.whole(
-            try await self.pool.read(
+            try await self.read(
                 Statements.entries.sql,
                 [.int64(positions.lowerBound), .int64(positions.upperBound), .int64(Int64(limit))]))
     }
@@ -63,7 +81,7 @@ package struct LedgerReader: Sendable {
 
     /// What it means that an entry is empty, which is not to be had from bundles.
     func missing(at position: Int64) async throws -> LedgerFault {
-        guard let row = try await self.pool.read(Statements.isPruned.sql, [.int64(position)]).first, try row.bool(0)
+        guard let row = try await self.read(Statements.isPruned.sql, [.int64(position)]).first, try row.bool(0)
         else {
             throw PostgresError(.timeout, "the entry at position \(position) has been restored meanwhile")
         }
@@ -73,7 +91,7 @@ package struct LedgerReader: Sendable {
 
     /// The leaf hashes of the entries at `positions`, at most `limit`, whatever stands in the entries.
     ///
-    /// - Throws: ``LedgerFault`` where one is missing, or is not the one that is stored.
+    /// - Throws: ``LedgerFault`` where one is missing, or is not the one that is stored; as ``absence(of:)`` says where there is none.
     func leaves(at positions: Range<Int64>, limit: Int) async throws -> [LogHash] {
         var leaves: [LogHash] = []
         for row in try await self.rows(at: positions, limit: limit) {
@@ -83,9 +101,7 @@ package struct LedgerReader: Sendable {
             guard leaf.bytes == (try row.bytes(2)) else { throw LedgerFault.leafHash(position: position) }
             leaves.append(leaf)
         }
-        guard !leaves.isEmpty || positions.isEmpty else {
-            throw LedgerFault.position(expected: positions.lowerBound, found: positions.upperBound)
-        }
+        guard !leaves.isEmpty || positions.isEmpty else { throw try await self.absence(of: positions.lowerBound) }
         return leaves
     }
 
@@ -94,12 +110,12 @@ package struct LedgerReader: Sendable {
 
     /// Where the ledger ends now, with its MAC.
     package func end() async throws -> StoredEnd {
-        try StoredEnd(try await self.pool.read(Statements.head))
+        try StoredEnd(try await self.read(Statements.head))
     }
 
     /// Where the ledger ends now, with its MAC, and whether the server that says so is a standby.
-    func endAndServer() async throws -> (end: StoredEnd, isStandby: Bool) {
-        let rows = try await self.pool.read(Statements.headAndServer)
+    package func endAndServer() async throws -> (end: StoredEnd, isStandby: Bool) {
+        let rows = try await self.read(Statements.headAndServer)
         return (try StoredEnd(rows), try rows.only.bool(4))
     }
 
@@ -110,7 +126,7 @@ package struct LedgerReader: Sendable {
 
     /// The ends of batches at `positions` whose MACs name a key, the last first: as the stored hashes make them.
     func macs(at positions: Range<Int64>, of key: BatchKey, limit: Int) async throws -> [StoredEnd] {
-        let rows = try await self.pool.read(
+        let rows = try await self.read(
             Statements.macs.sql,
             [
                 .int64(positions.lowerBound), .int64(positions.upperBound), .bytes(key.id), .int64(Int64(limit)),
@@ -161,8 +177,8 @@ package struct LedgerReader: Sendable {
         ]
         let rows =
             range.level == 0
-            ? try await self.pool.read(Statements.leafHashes.sql, bounds)
-            : try await self.pool.read(Statements.tileRoots.sql, bounds + [.int16(Int16(range.level))])
+            ? try await self.read(Statements.leafHashes.sql, bounds)
+            : try await self.read(Statements.tileRoots.sql, bounds + [.int16(Int16(range.level))])
         return try rows.compactMap { LogHash(try $0.bytes(0)) }
     }
 
@@ -209,25 +225,25 @@ package struct LedgerReader: Sendable {
     ///   database does not confirm it.
     package func recorded(by request: CommandRequest) async throws -> Recorded? {
         guard let key = request.key else { return nil }
-        let rows = try await self.pool.read(
-            Statements.commands.sql, [.textArray([key.actor]), .textArray([key.key])]
-        )
-        guard let row = rows.first else { return nil }
-        guard try row.bytes(1) == request.digest else { throw WriteFailure.keyReused }
-        let (first, count) = (try row.natural(2), try row.natural(3))
-        let entries = try await self.entries(at: first..<(first + count), limit: Int(count))
-        do {
-            try await self.pool.withConnection { connection in
-                try await connection.query(Statements.lockHead.sql)
-                try await connection.checkCommitsWait()
+        return try await self.onOneServer { reader in
+            let rows = try await reader.read(
+                Statements.commands.sql, [.textArray([key.actor]), .textArray([key.key])]
+            )
+            guard let row = rows.first else { return nil }
+            guard try row.bytes(1) == request.digest else { throw WriteFailure.keyReused }
+            let (first, count) = (try row.natural(2), try row.natural(3))
+            let entries = try await reader.entries(at: first..<(first + count), limit: Int(count))
+            do {
+                _ = try await reader.read(Statements.lockHead.sql)
+                try await reader.connection?.checkCommitsWait()
+            } catch is PostgresError {
+                throw WriteFailure.outcomeUnknown
             }
-        } catch is PostgresError {
-            throw WriteFailure.outcomeUnknown
+            return Recorded(
+                entries: entries.map(\.entry), position: first + count,
+                streamVersion: entries.last?.entry.streamVersion ?? 0, isReplay: true
+            )
         }
-        return Recorded(
-            entries: entries.map(\.entry), position: first + count,
-            streamVersion: entries.last?.entry.streamVersion ?? 0, isReplay: true
-        )
     }
 
     /// Which events a history shows.
@@ -297,13 +313,12 @@ package struct LedgerReader: Sendable {
         if let boundary { add(ascending ? "position > ?" : "position < ?", .int64(boundary)) }
         // Within a stream, versions stand in the order of positions, and there is an index on them.
         let order = (filter.stream == nil ? "position" : "stream_version") + (ascending ? " ASC" : " DESC")
-        // On one connection: with several servers, another one may lack the last events.
-        let (last, rows, candidates) = try await self.pool.reading { connection in
+        let (last, rows, candidates) = try await self.onOneServer { reader in
             var (conditions, parameters) = (conditions, parameters)
             func clause() -> String { conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ") }
             var last: Int64?
             if let text = sought {
-                last = try await connection.query(
+                last = try await reader.read(
                     "SELECT position FROM pinledger.event \(clause()) ORDER BY \(order) LIMIT 1 OFFSET $\(parameters.count + 1)",
                     parameters + [.int64(width - 1)]
                 ).first?.int64(0)
@@ -323,12 +338,12 @@ package struct LedgerReader: Sendable {
                 SELECT position, entry, leaf_hash FROM pinledger.event \(clause())
                 ORDER BY \(order) LIMIT $\(parameters.count + 1)
                 """
-            let rows = try await connection.query(sql, parameters + [.int64(Int64(limit) + 1)])
+            let rows = try await reader.read(sql, parameters + [.int64(Int64(limit) + 1)])
             // The database cannot search pruned entries: this process looks for the text in the bundles, in more of them.
             guard sought != nil, self.bundles != nil, limit < Self.prunedWidthOfPage,
                 rows.firstPruned(entry: 1) != nil
             else { return (last, rows, limit + 1) }
-            let more = try await connection.query(sql, parameters + [.int64(Int64(Self.prunedWidthOfPage))])
+            let more = try await reader.read(sql, parameters + [.int64(Int64(Self.prunedWidthOfPage))])
             return (last, more, Self.prunedWidthOfPage)
         }
         let filled = try await self.filled(rows)

@@ -78,7 +78,7 @@ package struct SnapshotAudit: Sendable {
                 self.logger.log(.snapshotAuditDelayed, ["error": "\(error)"])
                 try await Task.sleep(for: Self.retry)
                 continue
-            } catch let error as BundleDirectory.Unreadable {
+            } catch let error where error is BundleDirectory.Unreadable || error is LedgerReader.Behind {
                 self.logger.log(.snapshotAuditDelayed, ["error": "\(error)"])
                 try await Task.sleep(for: Self.retry)
                 continue

@@ -84,9 +84,10 @@ package struct SnapshotStore: Sendable {
             throw SnapshotSeal.Unusable.foreign
         }
         let frontier = try MerkleFrontier(size: size, encoded: seal.frontier)
-        guard try await LedgerReader(pool: self.pool).frontier(at: frontier.size) == frontier else {
-            throw SnapshotSeal.Unusable.foreign
+        let stored = try await LedgerReader(pool: self.pool).onServer(with: position) { reader in
+            try await reader.frontier(at: frontier.size)
         }
+        guard stored == frontier else { throw SnapshotSeal.Unusable.foreign }
         // What a server's account may change, and what it may not.
         let columns = onlyKept ? [(4, 5)] : [(2, 3), (4, 5)]
         let marks = try columns.map { (tag: try row.optionalBytes($0.0), signature: try row.optionalBytes($0.1)) }

@@ -45,6 +45,7 @@ extension Problem {
                 self.init(.databaseUnavailable, "The database is unreachable.")
             default: self.init(.internalError, "An unexpected error occurred.")
             }
+        case let behind as LedgerReader.Behind: self.init(.databaseUnavailable, "Repeat the request: \(behind).")
         // Thrown by what reads old events. A node whose own fold needs them has halted.
         case LedgerFault.pruned(let position, _):
             self.init(.eventsPruned, "The event at position \(position) is pruned: this node does not have its entry.")

@@ -74,6 +74,17 @@ package struct PostgresConfiguration: Sendable {
     package static let isPrimaryAndWaitsForNone =
         "NOT pg_is_in_recovery() AND set_config('synchronous_commit', 'local', true) IS NOT NULL"
 
+    /// The same with the primary preferred; nil where that changes nothing: the connection string names one server, says itself
+    /// which to use, or standbys are not preferred.
+    package var ofPrimary: PostgresConfiguration? {
+        guard self.preferredServer == .preferStandby,
+            (try? ConnectionParameters(parsing: self.connectionString))?.choosesByPreference ?? false
+        else { return nil }
+        var configuration = self
+        configuration.preferredServer = .readWrite
+        return configuration
+    }
+
     /// Whether a commit of the session waits until a standby has it.
     package static let commitsWait = """
         SELECT current_setting('synchronous_standby_names') <> ''

@@ -53,7 +53,7 @@ struct ConnectionParameters {
         for (keyword, value) in defaults where self[keyword] == nil {
             self[keyword] = value
         }
-        if self.hasSeveralHosts, self["target_session_attrs"] == nil {
+        if self.choosesByPreference {
             self["target_session_attrs"] = configuration.preferredServer.rawValue
         }
         self["client_encoding"] = "UTF8"
@@ -98,6 +98,9 @@ struct ConnectionParameters {
             }
         }
     }
+
+    /// True where there are several servers, and nothing here says which of them to use.
+    var choosesByPreference: Bool { self.hasSeveralHosts && self["target_session_attrs"] == nil }
 
     private var hasSeveralHosts: Bool { max(self.list("host").count, self.list("hostaddr").count) > 1 }
 

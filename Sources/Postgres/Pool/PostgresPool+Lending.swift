@@ -85,11 +85,21 @@ extension PostgresPool {
             }
         }
         let connection = try await PostgresConnection.connect(self.configuration)
+        do throws(PostgresError) { try await self.check(connection) } catch {
+            guard error.code == .connectionFailed, let primary = self.configuration.ofPrimary else { throw error }
+            let other = try await PostgresConnection.connect(primary)
+            try await self.check(other)
+            return other
+        }
+        return connection
+    }
+
+    /// Checks a new connection, and closes one that fails.
+    private func check(_ connection: PostgresConnection) async throws(PostgresError) {
         do throws(PostgresError) { try await self.state.withLock(\.check)?(connection) } catch {
             await connection.close()
             throw error
         }
-        return connection
     }
 
     /// Keeps the connection or passes it to the next request in line. Where it is nil, closed or inside a transaction,

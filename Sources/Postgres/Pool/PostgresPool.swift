@@ -31,7 +31,8 @@ package final class PostgresPool: Sendable {
     package typealias ConnectionCheck = @Sendable (PostgresConnection) async throws(PostgresError) -> Void
 
     /// Sets the check for every connection that is opened from now on; a connection that fails it is closed, and the
-    /// request for it gets the error.
+    /// request for it gets the error. Where standbys are preferred, one that fails it with `.connectionFailed` gives way to the
+    /// primary first.
     package func checkConnections(_ check: @escaping ConnectionCheck) {
         self.state.withLock { $0.check = check }
     }
@@ -65,7 +66,7 @@ package final class PostgresPool: Sendable {
         try await self.retrying(\.isConnectionLoss) { try await $0.query(sql, parameters) }
     }
 
-    /// Like ``read(_:_:)``, for several statements that only read, on one connection.
+    /// Like ``read(_:_:)``, for several statements that only read, on one connection. The loss of another one repeats nothing.
     package func reading<R>(_ body: (PostgresConnection) async throws -> R) async throws -> R {
         try await self.retrying(\.isConnectionLoss, body)
     }
@@ -79,6 +80,17 @@ package final class PostgresPool: Sendable {
         try await traced("database", .client, attributes: ["db.system.name": "postgresql"]) { _ in
             try await self.withConnection { connection in
                 try await connection.transaction(isolation: isolation, readOnly: readOnly, body)
+            }
+        }
+    }
+
+    /// Ends the connections that lie idle, so that the next requests open new ones: to the servers that the connection string leads
+    /// to by then.
+    package func dropIdle() {
+        // Returned so that the connections are released outside the lock.
+        _ = self.state.withLock { state in
+            Array(state.idle.keys).compactMap { slot in
+                state.machine.retire(slot) ? state.idle.removeValue(forKey: slot)?.connection : nil
             }
         }
     }
@@ -117,9 +129,13 @@ package final class PostgresPool: Sendable {
         _ body: (PostgresConnection) async throws -> R
     ) async throws -> R {
         try await traced("database", .client, attributes: ["db.system.name": "postgresql"]) { _ in
+            var lent: PostgresConnection?
             do {
-                return try await self.withConnection(body)
-            } catch let error as PostgresError where isSafe(error) {
+                return try await self.withConnection { connection in
+                    lent = connection
+                    return try await body(connection)
+                }
+            } catch let error as PostgresError where isSafe(error) && lent?.isUsable != true {
                 return try await self.withConnection(body)
             }
         }

@@ -6,10 +6,34 @@ import Postgres
 /// Signed documents in the database, where every node finds them.
 struct DocumentStore: Sendable {
     private let pool: PostgresPool
+    private let known: @Sendable () -> Int64
     static let channel = "pinledger_document"
 
-    init(pool: PostgresPool) {
+    /// - Parameter known: The number of events that the node knows.
+    init(pool: PostgresPool, known: @escaping @Sendable () -> Int64 = { 0 }) {
         self.pool = pool
+        self.known = known
+    }
+
+    /// The server that answered lacks events that the node knows.
+    private struct Behind: Error {}
+
+    /// One statement that only reads, on a server that has all events that the node knows: one that lags may store earlier documents.
+    /// It is left for another one, once, and where that one lags too it counts.
+    private func read(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> PostgresRows {
+        let known = self.known()
+        do {
+            return try await self.pool.reading { connection in
+                let head = try await connection.query("SELECT next_position FROM pinledger.head").first
+                if let end = try head?.optionalInt64(0), end < known {
+                    await connection.close()
+                    throw Behind()
+                }
+                return try await connection.query(sql, parameters)
+            }
+        } catch is Behind {
+            return try await self.pool.read(sql, parameters)
+        }
     }
 
     /// A signed document as it is stored.
@@ -64,8 +88,16 @@ struct DocumentStore: Sendable {
     /// Stores documents and returns the apps whose documents were stored; the others have a newer one there already.
     ///
     /// - Throws: ``PostgresError``, with PL003 where a document of that version has other content, and with PL004 where
-    ///   one was made of events that the database's ledger does not hold. Nothing is stored then.
+    ///   one was made of events that the database's ledger does not hold, by the word of a new connection too: an older one may
+    ///   lead to a former primary. Nothing is stored then.
     func publish(_ outgoing: [Outgoing]) async throws -> Set<AppID> {
+        do { return try await self.put(outgoing) } catch let error as PostgresError where error.sqlState == "PL004" {
+            self.pool.dropIdle()
+            return try await self.put(outgoing)
+        }
+    }
+
+    private func put(_ outgoing: [Outgoing]) async throws -> Set<AppID> {
         let documents = outgoing.map(\.document)
         let rows = try await self.pool.withConnection { connection in
             try await connection.query(
@@ -110,7 +142,7 @@ struct DocumentStore: Sendable {
                 (SELECT next_position FROM pinledger.head)
             FROM \(source)
             """
-        let rows = try await self.pool.read(sql, apps.map { [.textArray($0.map(\.text))] } ?? [])
+        let rows = try await self.read(sql, apps.map { [.textArray($0.map(\.text))] } ?? [])
         var (stored, unreadable): ([Stored], [String]) = ([], [])
         for row in rows {
             let name = try row.text(0)
@@ -158,7 +190,7 @@ struct DocumentStore: Sendable {
 
     /// The apps that have a newer document stored than `table` holds.
     func outdated(in table: DocumentTable) async throws -> [AppID] {
-        let rows = try await self.pool.read("SELECT app, version, issued_at FROM pinledger.document")
+        let rows = try await self.read("SELECT app, version, issued_at FROM pinledger.document")
         return try rows.compactMap { row in
             guard let app = try? AppID(try row.text(0)) else { return nil }
             let issuedAt = Timestamp(microseconds: try row.timestamp(2))

@@ -77,7 +77,7 @@ package actor Publisher {
         self.signed = Counter(label: MetricFamily.signedDocuments.rawValue, factory: metrics)
         self.ledger = ledger
         self.keys = keys
-        self.store = DocumentStore(pool: pool)
+        self.store = DocumentStore(pool: pool) { ledger.position }
         self.listener = listener
         self.schedule = schedule
         self.table = table

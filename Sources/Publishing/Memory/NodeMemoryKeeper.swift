@@ -242,8 +242,8 @@ package actor NodeMemoryKeeper {
                 try await self.beginJournal(with: recent, to: head)
             }
             self.ledger.forgetRecent(before: head)
-        } catch is PostgresError where present.fault == nil {
-            // Other parts of the node report that the database is away.
+        } catch let error where (error is PostgresError || error is LedgerReader.Behind) && present.fault == nil {
+            // Other parts of the node report that the database is away. A server that is behind gets there.
         } catch {
             self.journal = nil
             self.logger.log(.memoryNotKept, ["error": "\(error)"])
@@ -258,13 +258,16 @@ package actor NodeMemoryKeeper {
         guard fault == nil, end.size - start.size <= Self.readAgain else { return nil }
         var (reached, entries) = (start, [[UInt8]]())
         do {
-            while reached.size < end.size {
-                let page = try await LedgerReader(pool: self.pool).entries(
-                    at: Int64(reached.size)..<Int64(end.size), limit: 1000)
-                guard !page.isEmpty else { return nil }
-                for stored in page {
-                    reached.append(leaf: MerkleTree.leafHash(stored.bytes))
-                    entries.append(stored.bytes)
+            try await LedgerReader(pool: self.pool).onServer(with: Int64(end.size)) { reader in
+                // From the beginning again, where a connection was lost.
+                (reached, entries) = (start, [])
+                while reached.size < end.size {
+                    let page = try await reader.entries(at: Int64(reached.size)..<Int64(end.size), limit: 1000)
+                    guard !page.isEmpty else { return }
+                    for stored in page {
+                        reached.append(leaf: MerkleTree.leafHash(stored.bytes))
+                        entries.append(stored.bytes)
+                    }
                 }
             }
         } catch let fault as LedgerFault {

@@ -38,7 +38,15 @@ extension DoctorCommand {
                 )
             }
             do {
-                try await reader.check(try await reader.head(), goesOnFrom: memory.position, root: memory.root)
+                let (end, isStandby) = try await reader.endAndServer()
+                guard !isStandby || end.head.position >= memory.position else {
+                    return Finding(
+                        subject: subject, verdict: .warn,
+                        detail:
+                            "the standby that answered has \(end.head.position) events, and this node knows of \(memory.position)",
+                        advice: "Run this again in a moment. If the standby does not get there, check its replication.")
+                }
+                try await reader.check(end.head, goesOnFrom: memory.position, root: memory.root)
             } catch let fault as LedgerFault {
                 guard try await reader.hasEnded(historyOf: memory.position, in: memory.epoch) else { throw fault }
                 return Finding(

@@ -162,17 +162,19 @@ extension Node {
     ) async throws -> LedgerFault? {
         let waits = ledger.fault?.meansUpgrade == true || ledger.unsigned != nil
         guard ledger.fault.map(\.meansUpgrade) ?? true else { return nil }
-        let reader = LedgerReader(pool: pool)
         do {
-            let head = waits && position > ledger.position ? try await reader.head() : ledger.view.head
-            try await reader.check(head, goesOnFrom: position, root: root)
+            try await LedgerReader(pool: pool).onServer(with: ledger.position) { reader in
+                let head = waits && position > ledger.position ? try await reader.head() : ledger.view.head
+                try await reader.check(head, goesOnFrom: position, root: root)
+            }
             return nil
         } catch let fault as LedgerFault {
             return fault
         }
     }
 
-    /// Waits up to a minute for a standby that is behind a history: it has lost nothing.
+    /// Waits up to a minute for a standby that is behind a history: it has lost nothing. Where a primary has fewer events, that is
+    /// for others to judge.
     private func waitForStandby(
         _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64, in epoch: Int64?
     ) async throws {
@@ -180,12 +182,13 @@ extension Node {
             ledger.fault == nil && ledger.endSeen < position
                 && !ledger.view.state.fleet.hasEnded(historyOf: position, in: epoch)
         }
-        guard isBehind(), try await LedgerReader(pool: pool).isStandby() else { return }
+        let reader = LedgerReader(pool: pool)
+        guard isBehind(), try await reader.loss(before: position) == nil else { return }
         self.logger.log(.standbyBehind, ["position": "\(ledger.position)", "remembered": "\(position)"])
         for _ in 0..<60 {
             try await Task.sleep(for: .seconds(1))
             try await self.haltOnDamage(ledger) { try await follower.catchUp() }
-            guard isBehind() else { return }
+            guard isBehind(), try await reader.loss(before: position) == nil else { return }
         }
         throw CommandFailure(
             "the standby has \(ledger.position) events, and this node knows of \(position)",

@@ -58,10 +58,8 @@ extension Node {
         let published = try await publisher.load(recalled.kept)
         if ledger.fault == nil, published > ledger.endSeen {
             try await self.haltOnDamage(ledger) {
-                // Other nodes may have recorded and published meanwhile.
-                try await follower.readToEnd(onWaiting: progress.map { $0.wait })
-                let position = ledger.endSeen
-                guard published <= position else { throw LedgerFault.shrunk(from: published, to: position) }
+                // Other nodes may have recorded and published meanwhile, or another server has told of the documents.
+                try await follower.readToEnd(through: published, onWaiting: progress.map { $0.wait })
             }
         }
         try await self.checkSigning(services.keys, ledger, follower, pool)
@@ -174,14 +172,14 @@ extension Node {
         case .witnesses where isAuthentic: break
         default: return false
         }
-        let reader = LedgerReader(pool: pool)
         do {
-            guard try await reader.head().position >= memory.position else {
+            return try await LedgerReader(pool: pool).onOneServer { reader in
+                let (end, isStandby) = try await reader.endAndServer()
                 // A standby may still get there.
-                return try await reader.isStandby() ? nil : false
+                guard end.head.position >= memory.position else { return isStandby ? nil : false }
+                guard let size = UInt64(exactly: memory.position), size > 0 else { return false }
+                return try await reader.frontier(at: size).root == memory.root
             }
-            guard let size = UInt64(exactly: memory.position), size > 0 else { return false }
-            return try await reader.frontier(at: size).root == memory.root
         } catch is PostgresError {
             return nil
         } catch {

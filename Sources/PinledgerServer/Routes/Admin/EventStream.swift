@@ -131,8 +131,15 @@ struct EventStream: Sendable {
                     try await Task.sleep(for: .seconds(1))
                     continue
                 }
+                guard let last = page.last else {
+                    // The database server that answered is behind another one.
+                    failures += 1
+                    guard failures < Self.attempts else { break }
+                    try await Task.sleep(for: .seconds(1))
+                    continue
+                }
                 let rights = self.services.rights(of: actor)
-                guard let last = page.last, rights.allows(.readHistory, of: app) else { break }
+                guard rights.allows(.readHistory, of: app) else { break }
                 let text = Self.text(of: page, app, rights, ledger.view.state.fleet)
                 if text.readableBytes > 0 { try await writer.write(text) }
                 cursor = last.entry.position + 1

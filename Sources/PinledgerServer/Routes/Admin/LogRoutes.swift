@@ -150,7 +150,7 @@ struct LogRoutes: Sendable {
         guard let tile = Tile(path: "tile/\(exchange.parameters["tile"] ?? "")") else {
             throw Problem(.notFound, "The path names no tile; C2SP tlog-tiles says how tiles are named.")
         }
-        guard tile.isCovered(by: size), let bytes = try await self.reader.bytes(of: tile) else {
+        guard tile.isCovered(by: size), let bytes = try await self.reader.bytes(of: tile, in: size) else {
             throw Problem(.notFound, "The log of \(size) entries has no such tile yet.")
         }
         return Self.answer(bytes, "application/octet-stream", cacheControl: self.immutable)
@@ -201,9 +201,10 @@ struct LogRoutes: Sendable {
         guard UInt64(position) < size else {
             throw Problem(.notCosigned, "The newest checkpoint that the quorum has cosigned is of \(size) entries.")
         }
-        guard let entry = try await self.reader.entries(at: position..<(position + 1), limit: 1).first else {
-            throw LedgerFault.leafHash(position: position)
+        let entries = try await self.reader.onServer(with: position + 1) { reader in
+            try await reader.entries(at: position..<(position + 1), limit: 1)
         }
+        guard let entry = entries.first else { throw LedgerFault.leafHash(position: position) }
         let inclusion = try await self.reader.inclusionProof(of: UInt64(position), in: size)
         let proof = LogProof(
             extra: entry.bytes, index: UInt64(position), hashes: inclusion.hashes, checkpoint: shown.note.encoded)

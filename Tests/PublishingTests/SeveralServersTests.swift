@@ -1,0 +1,48 @@
+import EventStore
+import Fixtures
+import Keys
+import PinWire
+import Pinning
+import Postgres
+import Testing
+
+@testable import Publishing
+
+/// Documents on nodes whose connections lead to a primary and to a standby that lags behind it.
+@Suite(.takingTurns, .timeLimit(.minutes(60)))
+struct SeveralServersTests {
+    @Test func `a document is read from a server that has the events that the node knows`() async throws {
+        try await TestCluster.run { cluster in
+            let primary = try await cluster.database()
+            try await cluster.withStandby { standby in
+                let key = try KeyEncryptionKey.random()
+                try await PublishingNode.run(on: primary, .with { $0.keyEncryptionKey = key }) { signer in
+                    try await signer.makeKey()
+                    let app = try Sample.app()
+                    try await signer.execute(try Sample.create(app, hosts: 1))
+                    var configuration = try TestCluster.database(on: standby, cluster).configuration()
+                    configuration.preferredServer = .preferStandby
+                    let pool = PostgresPool(configuration: configuration, maximumConnections: 2)
+                    signer.node.ledger.hold(pool, logger: .silent)
+                    #expect(try await standby.connectToBoth(pool) == [false, true])
+                    try await standby.setReplay(false)
+                    let host = AppCommand.addHost(
+                        try Sample.host("new.example.com"), includesSubdomains: false, mode: .enforce,
+                        pins: Sample.pins())
+                    try await signer.execute(try Sample.request(.app(app, [host])))
+                    let version = try signer.check(app).version
+                    let isStored = try await eventually {
+                        try await primary.query("SELECT max(version) FROM pinledger.document").only.int64(0) == version
+                    }
+                    #expect(isStored)
+                    let ledger = signer.node.ledger
+                    let store = DocumentStore(pool: pool) { ledger.position }
+                    // The connection to the primary is in use, so that the other one is asked first.
+                    let read = try await pool.withConnection { _ in try await store.load([app]).stored }
+                    #expect(read.map(\.document.version) == [version])
+                    await pool.close()
+                }
+            }
+        }
+    }
+}
