@@ -5,7 +5,7 @@ import threading
 import pytest
 from databases import await_standby, standby
 from nodes import start_node
-from pinledger import API, Process, Server, eventually, free_port
+from pinledger import API, Process, Server, eventually, free_port, from_now
 from problems import expect_problem
 
 APP, HOST = "com.example.trouble", "api.example.com"
@@ -200,3 +200,31 @@ def test_a_node_that_starts_while_the_database_is_away_serves_what_it_remembers(
         node.stop()
     finally:
         server.destroy()
+
+
+@pytest.mark.parametrize("options", [["--kek-file"], ["--read-only"]], ids=["signing", "read-only"])
+def test_clients_that_wait_for_a_locked_table_keep_no_kill_switch_from_a_node(database, options):
+    key = [str(database.data / "key-encryption-key")] if options == ["--kek-file"] else []
+    # No limit of the node's ends the wait for the table: only the end of the lock does.
+    name = f"beside_a_lock{options[0].replace('-', '_')}"
+    node, api = start_node(
+        database, name, *options, *key, "--database-timeout", "600",
+        database=f"{database.connection_string} application_name={name} options='-c lock_timeout=0'",
+    )  # fmt: skip
+    apps = [f"com.example.{name.replace('_', '')}{number}" for number in range(3)]
+    for app in apps:
+        database.api.make_app(app, HOST)
+        eventually(lambda app=app: api.document(app).status == 200)
+    readers = [threading.Thread(target=api.get, args=(f"/v1/apps/{apps[0]}/adoption",), daemon=True) for _ in range(8)]
+    waiting = f"SELECT count(*) >= 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = '{name}'"
+    with database.locked("pinledger.adoption_count", "ACCESS EXCLUSIVE"):
+        for reader in readers:
+            reader.start()
+        eventually(lambda: database.sql(waiting) == "t", "clients that wait for the table")
+        # The first one may come before the last client waits.
+        for app in apps:
+            database.api.must("PUT", f"/v1/apps/{app}/kill-switch", {"reason": "stolen key", "expires_at": from_now(days=1)})
+            eventually(lambda app=app: api.payload(app)["kill_switches"], "the kill switch at the other node")
+    for reader in readers:
+        reader.join()
+    node.kill()

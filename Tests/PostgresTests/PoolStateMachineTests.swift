@@ -75,6 +75,54 @@ struct PoolStateMachineTests {
         #expect(machine.idle == before)
     }
 
+    @Test func `requests of one kind hold their share, and leave connections and places in the line to others`() {
+        var machine = PoolStateMachine(maximumConnections: 3, maximumWaiters: 4, maximumPerKind: 2)
+        #expect(machine.request(1, of: "adoption") == .lease(.vacancy(0)))
+        #expect(machine.request(2, of: "adoption") == .lease(.vacancy(1)))
+        #expect(machine.request(3, of: "adoption") == .wait)
+        #expect(machine.request(4, of: "adoption") == .wait)
+        #expect(machine.request(5, of: "adoption") == .fail(.poolExhausted))
+        #expect(machine.request(6, of: "history") == .lease(.vacancy(2)))
+        #expect(machine.request(7) == .wait)
+        // The first in line whose kind has room.
+        #expect(machine.release(2, hasConnection: true) == .resume(7, .connection(2)))
+        #expect(machine.release(2, hasConnection: true) == .keep)
+        #expect(machine.waiting == [3, 4])
+        #expect(machine.release(0, hasConnection: true) == .resume(3, .connection(0)))
+        #expect(machine.release(1, hasConnection: false) == .resume(4, .vacancy(1)))
+        #expect(machine.request(8, of: "history") == .lease(.connection(2)))
+    }
+
+    /// Every sequence of six inputs on a pool of two connections of which each kind may hold one.
+    @Test func `no sequence of inputs has a request wait for a connection that it may hold`() {
+        let kinds: [String?] = [nil, "a", "b"]
+        func visit(_ machine: PoolStateMachine, _ asked: [UInt64: String], _ depth: Int, _ nextID: UInt64) {
+            for id in machine.waiting where machine.leased.count < 2 {
+                let kind = asked[id]
+                #expect(kind != nil && machine.holders.count { $0 == kind } == 1)
+            }
+            for kind in ["a", "b"] { #expect(machine.holders.count { $0 == kind } <= 1) }
+            guard depth > 0 else { return }
+            for kind in kinds {
+                var (copy, asked) = (machine, asked)
+                asked[nextID] = kind
+                _ = copy.request(nextID, of: kind)
+                visit(copy, asked, depth - 1, nextID + 1)
+            }
+            for slot in machine.leased {
+                var copy = machine
+                _ = copy.release(slot, hasConnection: true)
+                visit(copy, asked, depth - 1, nextID)
+            }
+            for id in machine.waiting {
+                var copy = machine
+                #expect(copy.withdraw(id) == true)
+                visit(copy, asked, depth - 1, nextID)
+            }
+        }
+        visit(PoolStateMachine(maximumConnections: 2, maximumWaiters: 4, maximumPerKind: 1), [:], 6, 1)
+    }
+
     /// Every sequence of seven inputs on a pool of two connections and two waiters.
     @Test func `no sequence of inputs loses a slot or a request`() {
         func visit(_ machine: PoolStateMachine, _ depth: Int, _ nextID: UInt64) -> Int {

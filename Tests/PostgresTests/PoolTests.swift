@@ -28,6 +28,31 @@ struct PoolTests {
         await pool.close()
     }
 
+    @Test func `requests that wait for a locked table leave connections to other kinds of requests`() async throws {
+        let pool = PostgresPool(
+            configuration: try SharedDatabase.configuration(), maximumConnections: 3, waitTimeout: .seconds(180))
+        let lock = Int64.random(in: 1 ... .max)
+        let holder = try await SharedDatabase.connect()
+        try await holder.query("SELECT pg_advisory_lock($1)", [.int64(lock)])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    try await PostgresPool.$kind.withValue("adoption") {
+                        _ = try await pool.query("SELECT pg_advisory_xact_lock_shared($1)", [.int64(lock)])
+                    }
+                }
+            }
+            #expect(await eventually { pool.occupancy.waiting == 6 })
+            // Nobody releases the lock until these are answered.
+            try await PostgresPool.$kind.withValue("history") { _ = try await pool.query("SELECT 1") }
+            try await pool.query("SELECT 1")
+            #expect(pool.occupancy.waiting == 6)
+            await holder.close()
+            try await group.waitForAll()
+        }
+        await pool.close()
+    }
+
     @Test func `a pool whose idle connections are dropped opens new ones`() async throws {
         let pool = PostgresPool(configuration: try SharedDatabase.configuration())
         let first = try await Self.backends(pool)

@@ -7,6 +7,7 @@ import Logging
 import NIOCore
 import PinWire
 import Pinning
+import Postgres
 import Signals
 import Traces
 import Tracing
@@ -195,7 +196,10 @@ struct Responder: HTTPResponder {
             let standing = try self.admit(caller, route)
             let exchange = try self.exchange(
                 of: request, context, route, parameters, query, by: caller)
-            let response = try await route.handler(exchange)
+            // Requests that wait for a locked table leave connections to other operations.
+            let response = try await PostgresPool.$kind.withValue(route.operationID) {
+                try await route.handler(exchange)
+            }
             self.audit(readOf: route, response, of: request, context, parameters, by: caller)
             var answer = Answer(response)
             (answer.isPrepared, answer.standing, answer.actor) = (route.isPrepared, standing, caller?.actor)

@@ -3,11 +3,15 @@
 /// Each method returns what the pool has to do; the pool does it after leaving its lock. A *slot* is the right to one
 /// connection: the holder of a slot without a connection opens it, so the pool needs no task of its own.
 ///
+/// Requests may be of a *kind*: those of one kind together have a share of the connections and of the line, so that the ones that
+/// wait for a locked table leave the rest to others.
+///
 /// A slot is `free` → `leased` (by a request) → `idle` (with a connection) or `free` (without) → … ; `close()` frees
 /// idle slots at once and leased ones when they come back.
 struct PoolStateMachine {
     typealias Slot = Int
     typealias RequestID = UInt64
+    typealias Kind = String
 
     /// The outcome of a request.
     enum Lease: Hashable {
@@ -38,50 +42,83 @@ struct PoolStateMachine {
         var isLast: Bool
     }
 
+    private struct Waiting {
+        var id: RequestID
+        var kind: Kind?
+    }
+
     let maximumConnections: Int
     let maximumWaiters: Int
+    /// The most connections that requests of one kind hold at once. They fill half of the line.
+    let maximumPerKind: Int
     private(set) var isClosed = false
     /// Used most recently last: a busy pool lets its other connections grow old.
     private(set) var idle: [Slot] = []
     private(set) var leased: Set<Slot> = []
-    private(set) var waiting: [RequestID] = []
+    var waiting: [RequestID] { self.line.map(\.id) }
+    private var line: [Waiting] = []
+    /// The kind of the request that holds a slot, where it has one.
+    private var kinds: [Slot: Kind] = [:]
+    /// The kinds of those requests that hold a slot and have one.
+    var holders: [Kind] { Array(self.kinds.values) }
     /// Slots without a connection; taken from the end.
     private var free: [Slot]
 
-    init(maximumConnections: Int, maximumWaiters: Int) {
+    init(maximumConnections: Int, maximumWaiters: Int, maximumPerKind: Int = .max) {
         self.maximumConnections = max(1, maximumConnections)
         self.maximumWaiters = max(0, maximumWaiters)
+        self.maximumPerKind = max(1, maximumPerKind)
         self.free = (0..<self.maximumConnections).reversed()
     }
 
-    /// The order is kept: a slot that becomes free goes to a waiter and never stays free while one waits.
-    mutating func request(_ id: RequestID) -> RequestAction {
+    /// The order is kept: a slot that becomes free goes to a waiter and never stays free while one waits whose kind may hold it.
+    mutating func request(_ id: RequestID, of kind: Kind? = nil) -> RequestAction {
         if self.isClosed { return .fail(.poolClosed) }
-        if let slot = self.idle.popLast() {
-            self.leased.insert(slot)
-            return .lease(.connection(slot))
+        if self.mayHold(kind) {
+            if let slot = self.idle.popLast() {
+                self.lend(slot, to: kind)
+                return .lease(.connection(slot))
+            }
+            if let slot = self.free.popLast() {
+                self.lend(slot, to: kind)
+                return .lease(.vacancy(slot))
+            }
         }
-        if let slot = self.free.popLast() {
-            self.leased.insert(slot)
-            return .lease(.vacancy(slot))
-        }
-        guard self.waiting.count < self.maximumWaiters else { return .fail(.poolExhausted) }
-        self.waiting.append(id)
+        guard self.line.count < self.maximumWaiters, self.mayWait(kind) else { return .fail(.poolExhausted) }
+        self.line.append(Waiting(id: id, kind: kind))
         return .wait
+    }
+
+    private func mayHold(_ kind: Kind?) -> Bool {
+        guard let kind else { return true }
+        return self.kinds.values.count { $0 == kind } < self.maximumPerKind
+    }
+
+    private func mayWait(_ kind: Kind?) -> Bool {
+        guard let kind, self.maximumPerKind < self.maximumConnections else { return true }
+        return self.line.count { $0.kind == kind } < max(1, self.maximumWaiters / 2)
+    }
+
+    private mutating func lend(_ slot: Slot, to kind: Kind?) {
+        self.leased.insert(slot)
+        self.kinds[slot] = kind
     }
 
     /// Takes a request out of the line, after its time ran out or its task was cancelled; false if it has left already.
     mutating func withdraw(_ id: RequestID) -> Bool {
-        guard let index = self.waiting.firstIndex(of: id) else { return false }
-        self.waiting.remove(at: index)
+        guard let index = self.line.firstIndex(where: { $0.id == id }) else { return false }
+        self.line.remove(at: index)
         return true
     }
 
     /// Gives a slot back, with its connection or, if that is broken or could not be opened, without.
     mutating func release(_ slot: Slot, hasConnection: Bool) -> ReleaseAction {
         guard self.leased.contains(slot) else { return .keep }
-        if !self.isClosed, !self.waiting.isEmpty {
-            return .resume(self.waiting.removeFirst(), hasConnection ? .connection(slot) : .vacancy(slot))
+        self.kinds[slot] = nil
+        if !self.isClosed, let index = self.line.firstIndex(where: { self.mayHold($0.kind) }) {
+            let next = self.line.remove(at: index)
+            self.kinds[slot] = next.kind
+            return .resume(next.id, hasConnection ? .connection(slot) : .vacancy(slot))
         }
         self.leased.remove(slot)
         if self.isClosed { return .drop(isLast: self.leased.isEmpty) }
@@ -104,7 +141,7 @@ struct PoolStateMachine {
     mutating func close() -> CloseAction {
         self.isClosed = true
         defer {
-            self.waiting.removeAll()
+            self.line.removeAll()
             self.idle.removeAll()
         }
         return CloseAction(failed: self.waiting, dropped: self.idle, isLast: self.leased.isEmpty)

@@ -15,9 +15,11 @@ extension PostgresPool {
             self.machine = machine
         }
 
-        mutating func request() -> (PoolStateMachine.RequestID, PoolStateMachine.RequestAction) {
+        mutating func request(
+            of kind: PoolStateMachine.Kind?
+        ) -> (PoolStateMachine.RequestID, PoolStateMachine.RequestAction) {
             defer { self.nextRequest += 1 }
-            return (self.nextRequest, self.machine.request(self.nextRequest))
+            return (self.nextRequest, self.machine.request(self.nextRequest, of: kind))
         }
 
         /// Gives a waiting request its outcome; the closure, if any, resumes it and must be called outside the lock.
@@ -135,8 +137,9 @@ extension PostgresPool {
     }
 
     private func lease() async -> Outcome {
+        let kind = Self.kind
         let (id, action, connection) = self.state.withLock { state in
-            let (id, action) = state.request()
+            let (id, action) = state.request(of: kind)
             guard case .lease(.connection(let slot)) = action else { return (id, action, PostgresConnection?.none) }
             return (id, action, state.idle.removeValue(forKey: slot)?.connection)
         }

@@ -8,6 +8,11 @@ import Tracing
 /// longer than the wait timeout, and the line has an end. A connection that comes back broken, or inside a transaction,
 /// is dropped; one that died while it was idle is replaced before it is lent.
 package final class PostgresPool: Sendable {
+    /// The kind of requests for connections that the task makes, such as an operation of the API: those of one kind hold no more than
+    /// ``init(configuration:maximumConnections:maximumPerKind:maximumWaiters:waitTimeout:idleTimeout:)`` allows, and wait in no more
+    /// than half of the line. Nil for one without a limit of its own.
+    @TaskLocal package static var kind: String?
+
     package let configuration: PostgresConfiguration
     let waitTimeout: Duration
     let idleTimeout: Duration
@@ -16,6 +21,7 @@ package final class PostgresPool: Sendable {
     package init(
         configuration: PostgresConfiguration,
         maximumConnections: Int = 4,
+        maximumPerKind: Int = 2,
         maximumWaiters: Int = 64,
         waitTimeout: Duration = .seconds(5),
         idleTimeout: Duration = .seconds(300)
@@ -23,7 +29,8 @@ package final class PostgresPool: Sendable {
         self.configuration = configuration
         self.waitTimeout = waitTimeout
         self.idleTimeout = idleTimeout
-        let machine = PoolStateMachine(maximumConnections: maximumConnections, maximumWaiters: maximumWaiters)
+        let machine = PoolStateMachine(
+            maximumConnections: maximumConnections, maximumWaiters: maximumWaiters, maximumPerKind: maximumPerKind)
         self.state = Mutex(State(machine: machine))
     }
 

@@ -6,9 +6,9 @@ import PinledgerServer
 
 /// The file descriptors of this process.
 enum Descriptors {
-    /// Connections to the database: the pool's, the writer's, the listener's, and those that cancel statements. Each
+    /// Connections to the database: both pools', the writer's, the listeners', and those that cancel statements. Each
     /// has a socket and a descriptor that wakes it.
-    private static let database = 24
+    private static let database = 28
     /// Certificates and tables that are read again, `/proc`, and files that libraries open for a moment.
     private static let files = 16
     /// Connections that are accepted before the limit is noticed.

@@ -78,7 +78,7 @@ extension Node {
             do {
                 // Where the database was away when the node started.
                 if !parts.clock.isMeasured {
-                    try await self.open(pool, parts.clock)
+                    try await self.open(parts.reserved, parts.clock)
                     parts.clock.judge(ledger)
                 }
                 if ledger.position == 0 {

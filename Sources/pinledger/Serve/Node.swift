@@ -89,7 +89,7 @@ struct Node {
         var running: [ServiceGroupConfiguration.ServiceConfiguration] = [
             .init(service: Loop { await self.lines.run() }),
             .init(service: Starting(progress: progress)),
-            .init(service: Loop { await parts.clock.run(pool, watching: ledger) }),
+            .init(service: Loop { await parts.clock.run(parts.reserved, watching: ledger) }),
             .init(service: Loop { await reporter.run() }),
             .init(service: Loop { await services.adoption.run() }),
             .init(service: Loop { await services.telemetry.recorder.run() }),
@@ -243,6 +243,7 @@ struct Node {
         await parts.factSources.close()
         await parts.services.webhooks.client?.close()
         await parts.services.pool.close()
+        await parts.reserved.close()
     }
 
     /// The worker that keeps the project of a service account in step.
@@ -265,6 +266,8 @@ struct Node {
 
     struct Parts: Sendable {
         var services: Services
+        /// The connections of the follower, the publisher and the clock, which no request and no report can take.
+        var reserved: PostgresPool
         var follower: Follower
         var clock: DatabaseClock
         var factSources: NodeFactSources
@@ -285,8 +288,9 @@ struct Node {
         database.preferredServer = self.configuration.isReadOnly ? .preferStandby : .readWrite
         database.requiresSynchronousStandby = self.configuration.requiresSynchronousStandby
         let pool = PostgresPool(configuration: database)
+        let reserved = PostgresPool(configuration: database, maximumConnections: 2)
         let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
-        do { try await self.open(pool, clock) } catch let error as PostgresError {
+        do { try await self.open(reserved, clock) } catch let error as PostgresError {
             guard error.meansNoServer, self.hasMemory else { throw Self.failure(error) }
         }
         let now: @Sendable () -> Timestamp = { clock.now }
@@ -294,7 +298,7 @@ struct Node {
         let ledger = Ledger(
             key: try self.configuration.keyEncryptionKey.map(BatchKey.init), verifiers: verifiers)
         ledger.beginReading()
-        ledger.hold(pool, logger: self.logger)
+        for each in [pool, reserved] { ledger.hold(each, logger: self.logger) }
         clock.judge(ledger)
         let listener = PostgresListener(
             configuration: database, channels: [Follower.channel, Publisher.channel]
@@ -302,14 +306,14 @@ struct Node {
         let metrics = MetricRegistry()
         let tracer = self.tracer(metrics)
         let follower = Follower(
-            ledger: ledger, pool: pool, bundles: self.configuration.bundles, listener: listener, logger: self.logger,
-            metrics: metrics)
+            ledger: ledger, pool: reserved, bundles: self.configuration.bundles, listener: listener,
+            logger: self.logger, metrics: metrics)
         let table = DocumentTable(clock: now)
         let keys = SigningKeys(
-            pool: pool, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
+            pool: reserved, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
         )
         let publisher = Publisher(
-            ledger: ledger, keys: keys, pool: pool, listener: listener,
+            ledger: ledger, keys: keys, pool: reserved, listener: listener,
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
             logger: self.logger, metrics: metrics, clock: now
         )
@@ -357,7 +361,8 @@ struct Node {
         )
         if self.configuration.isTrial { services.trialSetup.begin() }
         return Parts(
-            services: services, follower: follower, clock: clock, factSources: factSources, tracer: tracer)
+            services: services, reserved: reserved, follower: follower, clock: clock, factSources: factSources,
+            tracer: tracer)
     }
 
     /// The service that signs and sends webhooks, where this node may.
