@@ -34,7 +34,7 @@ extension LogLine {
             .init(
                 .warning, "the notification connection is lost; this node looks for changes every second",
                 advice:
-                    "If it happens again and again, check the connection to the database. The node reconnects by itself."
+                    "If it happens again and again, check the connection to the database. The node reconnects by itself. A standby announces nothing: a read-only node that knows no primary looks every second for good. Name the primary in --database too."
             )
         case .endUnconfirmed:
             .init(

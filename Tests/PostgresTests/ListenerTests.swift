@@ -1,6 +1,7 @@
 import Fixtures
-import Postgres
 import Testing
+
+@testable import Postgres
 
 @Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct ListenerTests {
@@ -89,5 +90,18 @@ struct ListenerTests {
         task.cancel()
         await task.value
         #expect(try await eventually { try await Self.backend(channel) == nil })
+    }
+}
+
+@Suite struct BackoffTests {
+    @Test func `pauses grow to the longest, which a listener that looks for a primary has longer`() {
+        for longest in [5, 60] as [Int64] {
+            var backoff = Backoff(longest: .seconds(longest))
+            var last = Duration.zero
+            for _ in 0..<20 { last = backoff.next() }
+            #expect(last >= .seconds(longest) / 2 && last <= .seconds(longest))
+            // A connection that stood for a while was no failed attempt.
+            #expect(backoff.next(lived: .seconds(1)) <= .milliseconds(10))
+        }
     }
 }

@@ -40,7 +40,7 @@ struct PublishingNode: Sendable {
                 ledger: node.ledger, keys: keys, pool: node.pool,
                 listener: PostgresListener(
                     configuration: try database.configuration(as: setup.node.user, applicationName: "documents"),
-                    channels: [Publisher.channel]
+                    channels: [Publisher.channel], pollInterval: setup.node.pollInterval
                 ),
                 schedule: setup.schedule, table: DocumentTable(clock: setup.node.clock), logger: node.logger,
                 clock: setup.node.clock

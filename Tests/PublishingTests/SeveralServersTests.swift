@@ -11,6 +11,42 @@ import Testing
 /// Documents on nodes whose connections lead to a primary and to a standby that lags behind it.
 @Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct SeveralServersTests {
+    @Test func `a node on a standby serves a document as soon as it has taken in the event`() async throws {
+        try await TestCluster.run { cluster in
+            let primary = try await cluster.database()
+            try await cluster.withStandby { standby in
+                let key = try KeyEncryptionKey.random()
+                // Nothing comes of waiting: a standby announces nothing, and no tick comes.
+                let reading = PublishingNode.Setup.with {
+                    $0.node.name = "reader"
+                    $0.node.follows = false
+                    $0.node.pollInterval = .seconds(86_400)
+                }
+                try await PublishingNode.run(on: primary, .with { $0.keyEncryptionKey = key }) { signer in
+                    try await signer.makeKey()
+                    let app = try Sample.app()
+                    try await signer.execute(try Sample.create(app, hosts: 1))
+                    let onStandby = TestCluster.database(on: standby)
+                    try await PublishingNode.run(on: onStandby, reading) { reader in
+                        for name in ["first", "second", "third"] {
+                            let host = AppCommand.addHost(
+                                try Sample.host("\(name).example.com"), includesSubdomains: false, mode: .enforce,
+                                pins: Sample.pins())
+                            try await signer.execute(try Sample.request(.app(app, [host])))
+                            let end = signer.node.ledger.position
+                            let isTaken = try await eventually {
+                                try await reader.node.follower.catchUp()
+                                return reader.node.ledger.position == end
+                            }
+                            #expect(isTaken)
+                            #expect(await eventually(within: 60) { reader[app]?.version == signer[app]?.version })
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `a document is read from a server that has the events that the node knows`() async throws {
         try await TestCluster.run { cluster in
             let primary = try await cluster.database()

@@ -66,16 +66,19 @@ package struct Follower: Sendable {
         var listenerLoss = ListenerLoss()
         var isUnconfirmed = false
         for await event in self.listener.events() {
+            var announced: Int64?
             switch event {
             case .notification(let channel, _) where channel != Self.channel: continue
             case .notification(_, let payload):
+                announced = Int64(payload)
                 // This node's own appends are not read back. If they were wrong, the next poll would find it.
-                if let position = Int64(payload), self.ledger.knows(through: position) { continue }
+                if let announced, self.ledger.knows(through: announced) { continue }
             default: break
             }
             guard self.ledger.fault == nil else { return }
             do {
                 try await self.catchUp(confirms: self.confirms)
+                if let announced { try await self.wait(for: announced) }
                 isUnconfirmed = false
                 self.ledger.database.find(.reading, self.logger)
                 if let loss = listenerLoss.note(event, isAnswered: true) {
@@ -104,6 +107,17 @@ package struct Follower: Sendable {
                 _ = listenerLoss.note(event, isAnswered: false)
                 self.logger.log(.ledgerUnreadable, ["error": "\(error)"])
             }
+        }
+    }
+
+    /// Reads again, for a second or so, until the events before an announced position are there: a standby has them a moment after
+    /// the primary announces them.
+    private func wait(for position: Int64) async throws {
+        var pause = Duration.milliseconds(5)
+        while self.ledger.endSeen < position, self.ledger.fault == nil, pause < .seconds(1) {
+            try await Task.sleep(for: pause)
+            try await self.catchUp(confirms: self.confirms)
+            pause *= 2
         }
     }
 

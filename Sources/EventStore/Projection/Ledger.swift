@@ -36,6 +36,8 @@ package final class Ledger: Sendable {
         var view: LedgerView
         var local = Changes.none
         var remote = Changes.everything
+        /// The changes whose documents the node waits for; nil on a node that does not.
+        var awaited: Changes?
         /// Streams that this node is writing to now.
         var writing: Set<StreamID> = []
         /// Where the ledger will end by that.
@@ -277,6 +279,7 @@ package final class Ledger: Sendable {
             content.recent?.take(entries, from: base, to: view.head)
             self.changes.add(1, ordering: .releasing)
             for stream in streams {
+                content.awaited?.note(stream)
                 if isLocal || content.writing.contains(stream) {
                     content.local.note(stream)
                 } else {
@@ -324,6 +327,15 @@ package final class Ledger: Sendable {
         self.content.withLock { content in
             defer { content.remote = .none }
             return content.remote
+        }
+    }
+
+    /// The changes since the last call, whose documents other nodes sign; everything at the first call. One consumer: what fetches
+    /// documents on a node that signs none.
+    package func takeAwaitedChanges() -> Changes {
+        self.content.withLock { content in
+            defer { content.awaited = Changes.none }
+            return content.awaited ?? .everything
         }
     }
 

@@ -5,13 +5,14 @@ final class ListenerLoop {
     private let pollInterval: Duration
     private let stop: WakeUp
     private let yield: (PostgresListenerEvent) -> Void
-    private var backoff = Backoff()
+    private var backoff: Backoff
     private var nextTick: ContinuousClock.Instant
 
     init(
         configuration: PostgresConfiguration,
         channels: [String],
         pollInterval: Duration,
+        retryLimit: Duration,
         stop: WakeUp,
         yield: @escaping (PostgresListenerEvent) -> Void
     ) {
@@ -19,6 +20,7 @@ final class ListenerLoop {
         self.channels = channels
         self.pollInterval = pollInterval
         self.stop = stop
+        self.backoff = Backoff(longest: retryLimit)
         self.yield = yield
         self.nextTick = ContinuousClock.now + pollInterval
     }
@@ -74,21 +76,23 @@ final class ListenerLoop {
     }
 }
 
-/// Pauses between attempts: 10 ms after a loss, then 50 ms, doubling up to 5 s, each shortened at random by up to a half
+/// Pauses between attempts: 10 ms after a loss, then 50 ms, doubling up to the longest, each shortened at random by up to a half
 /// so that the nodes of a cluster do not come back all at once.
 struct Backoff {
+    private let longest: Duration
     private var current = Self.first
 
     private static let first = Duration.milliseconds(10)
     private static let shortest = Duration.milliseconds(50)
-    private static let longest = Duration.seconds(5)
     /// Connections that lived for less count as failed attempts.
     private static let lifetime = Duration.milliseconds(100)
+
+    init(longest: Duration = .seconds(5)) { self.longest = longest }
 
     /// - Parameter lived: How long the lost connection had been in place.
     mutating func next(lived: Duration = .zero) -> Duration {
         if lived >= Self.lifetime { self.current = Self.first }
-        defer { self.current = min(max(self.current * 2, Self.shortest), Self.longest) }
+        defer { self.current = min(max(self.current * 2, Self.shortest), self.longest) }
         return self.current * Double.random(in: 0.5...1)
     }
 }

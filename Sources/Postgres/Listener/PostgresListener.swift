@@ -16,27 +16,31 @@ package enum PostgresListenerEvent: Sendable, Hashable {
 /// A notification may be lost: between two connections, and when the reader falls behind (the oldest events are dropped
 /// first). So a reader MUST treat each event, `tick` and `connected` too, as a reason to look for itself, from the
 /// position it has reached. Behind a transaction pooler LISTEN does not work: the configuration must lead to the server
-/// itself.
+/// itself. A standby does not know LISTEN at all.
 package final class PostgresListener: Sendable {
     private let configuration: PostgresConfiguration
     private let channels: [String]
     private let pollInterval: Duration
     private let bufferLimit: Int
+    private let retryLimit: Duration
 
     /// - Parameters:
     ///   - channels: Names as in NOTIFY, case-sensitive.
     ///   - pollInterval: How often a `tick` comes, connected or not.
     ///   - bufferLimit: How many events may wait for the reader.
+    ///   - retryLimit: The longest pause between attempts to connect. They come at growing intervals.
     package init(
         configuration: PostgresConfiguration,
         channels: [String],
         pollInterval: Duration = .seconds(1),
-        bufferLimit: Int = 256
+        bufferLimit: Int = 256,
+        retryLimit: Duration = .seconds(5)
     ) {
         self.configuration = configuration
         self.channels = channels
         self.pollInterval = pollInterval
         self.bufferLimit = bufferLimit
+        self.retryLimit = retryLimit
     }
 
     /// Starts listening; ends when the reading task is cancelled or drops the stream.
@@ -48,11 +52,12 @@ package final class PostgresListener: Sendable {
         do throws(PostgresError) {
             let stop = try WakeUp()
             continuation.onTermination = { _ in stop.signal() }
-            try DetachedThread.startForConnection { [configuration, channels, pollInterval] in
+            try DetachedThread.startForConnection { [configuration, channels, pollInterval, retryLimit] in
                 let loop = ListenerLoop(
                     configuration: configuration,
                     channels: channels,
                     pollInterval: pollInterval,
+                    retryLimit: retryLimit,
                     stop: stop
                 ) { continuation.yield($0) }
                 loop.run()

@@ -43,7 +43,7 @@ package actor Publisher {
     package static let documentType = "pinset+jws"
 
     let ledger: Ledger
-    private let keys: SigningKeys
+    let keys: SigningKeys
     let store: DocumentStore
     private let listener: PostgresListener
     private let schedule: Schedule
@@ -106,7 +106,7 @@ package actor Publisher {
     private static let aheadLimit = 500
 
     /// Serves documents that were read from the database, as far as the ledger agrees.
-    private func take(_ stored: [DocumentStore.Stored]) {
+    func take(_ stored: [DocumentStore.Stored]) {
         var refused: Set<AppID> = []
         for each in stored {
             let app = each.document.app
@@ -148,6 +148,7 @@ package actor Publisher {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.followLedger() }
             group.addTask { await self.followStore() }
+            group.addTask { await self.awaitOthers() }
             group.addTask { await self.sweep() }
             group.addTask { await self.storeSigned() }
             group.addTask {
@@ -190,6 +191,7 @@ package actor Publisher {
     /// Fetches the documents that other nodes publish.
     private func followStore() async {
         var ticks = 0
+        var isListening = false
         for await event in self.listener.events() {
             do {
                 switch event {
@@ -200,12 +202,15 @@ package actor Publisher {
                     } else {
                         try await self.loadOutdated()
                     }
-                case .notification, .disconnected: break
-                case .connected: try await self.loadOutdated()
+                case .notification: break
+                case .disconnected: isListening = false
+                case .connected:
+                    isListening = true
+                    try await self.loadOutdated()
                 case .tick:
                     ticks += 1
                     // A fallback for a notification that is lost while nothing else happens.
-                    if ticks % 5 == 0 { try await self.loadOutdated() }
+                    if !isListening || ticks % 5 == 0 { try await self.loadOutdated() }
                 }
             } catch is CancellationError {
                 return
@@ -215,7 +220,7 @@ package actor Publisher {
         }
     }
 
-    private func loadOutdated() async throws { try await self.loadOutdated { self.take($0) } }
+    func loadOutdated() async throws { try await self.loadOutdated { self.take($0) } }
 
     func loadOutdated(_ take: ([DocumentStore.Stored]) -> Void) async throws {
         let apps = try await self.store.outdated(in: self.table)

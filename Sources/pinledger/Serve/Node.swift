@@ -300,8 +300,10 @@ struct Node {
         ledger.beginReading()
         for each in [pool, reserved] { ledger.hold(each, logger: self.logger) }
         clock.judge(ledger)
+        // Notifications come from the primary alone, where the connection string names it.
         let listener = PostgresListener(
-            configuration: database, channels: [Follower.channel, Publisher.channel]
+            configuration: database.ofPrimary ?? database, channels: [Follower.channel, Publisher.channel],
+            retryLimit: .seconds(self.configuration.isReadOnly ? 60 : 5)
         )
         let metrics = MetricRegistry()
         let tracer = self.tracer(metrics)
