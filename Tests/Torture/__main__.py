@@ -26,6 +26,7 @@ import malformed  # noqa: E402
 import network  # noqa: E402
 import order  # noqa: E402
 import patroni  # noqa: E402
+import servers  # noqa: E402
 import smuggling  # noqa: E402
 import starting  # noqa: E402
 import upgrade  # noqa: E402
@@ -39,7 +40,7 @@ SEED = 20261121
 CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
     kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting,
-    corruption, upgrade, patroni, urgent, clock_ahead, issue_times,
+    corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers,
 )  # fmt: skip
 
 
