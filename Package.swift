@@ -494,8 +494,8 @@ let package = Package(
         .testTarget(
             name: "PublishingTests",
             dependencies: [
-                "CZlib", "EventStore", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing", "Secrets",
-                "TransparencyLog",
+                "CZlib", "EventStore", "Exposition", "Fixtures", "Keys", "PinWire", "Pinning", "Postgres", "Publishing",
+                "Secrets", "TransparencyLog",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ]

@@ -259,6 +259,12 @@ extension LogLine {
                 advice: "Read `error`. Until it is recorded, there is no proof of the document.")
         case .documentsNotStored:
             .init(.error, "documents could not be stored; the node tries again", advice: Self.checkDatabase)
+        case .documentNotStored:
+            .init(
+                .error, "the database refuses one app's document; the node stores the others, and tries this one again",
+                advice:
+                    "Read `error`. Run `pinledger fsck`; a damaged index of pinledger.document or a foreign trigger refuses single rows."
+            )
         case .documentsLeftOver:
             .init(
                 .warning,

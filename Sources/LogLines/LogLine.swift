@@ -63,6 +63,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case documentsNotSigned = "documents_not_signed"
     case publicationNotRecorded = "publication_not_recorded"
     case documentsNotStored = "documents_not_stored"
+    case documentNotStored = "document_not_stored"
     case documentsLeftOver = "documents_left_over"
     case documentDamaged = "document_damaged"
     case documentMisnamed = "document_misnamed"

@@ -1,4 +1,5 @@
 import EventStore
+import Exposition
 import Fixtures
 import Keys
 import NIOCore
@@ -21,6 +22,7 @@ struct PublishingNode: Sendable {
         /// Nil for a node that only serves.
         var keyEncryptionKey: KeyEncryptionKey?
         var schedule = Publisher.Schedule()
+        var metrics = MetricRegistry()
         /// The documents that it has kept itself, and remembers having served.
         var kept: Publisher.KeptSource?
 
@@ -43,6 +45,7 @@ struct PublishingNode: Sendable {
                     channels: [Publisher.channel], pollInterval: setup.node.pollInterval
                 ),
                 schedule: setup.schedule, table: DocumentTable(clock: setup.node.clock), logger: node.logger,
+                metrics: setup.metrics,
                 clock: setup.node.clock
             )
             if let kept = setup.kept {
@@ -69,7 +72,7 @@ struct PublishingNode: Sendable {
     @discardableResult
     func execute(_ request: CommandRequest) async throws -> Recorded {
         let recorded = try await self.node.writer.execute(request)
-        await self.publisher.waitForPublication(through: recorded.position)
+        await self.publisher.waitForPublication(of: recorded, in: request.command.stream)
         return recorded
     }
 

@@ -19,6 +19,7 @@ import corruption  # noqa: E402
 import disk  # noqa: E402
 import failover  # noqa: E402
 import issue_times  # noqa: E402
+import fleet  # noqa: E402
 import keys  # noqa: E402
 import kill  # noqa: E402
 import lost_switch  # noqa: E402
@@ -40,7 +41,7 @@ SEED = 20261121
 CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
     kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting,
-    corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers,
+    corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers, fleet,
 )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 package import PinWire
-import Pinning
+package import Pinning
 import Synchronization
 package import TransparencyLog
 
@@ -17,6 +17,12 @@ package final class Ledger: Sendable {
         package init(apps: Set<AppID>, isEverything: Bool = false) {
             self.apps = apps
             self.isEverything = isEverything
+        }
+
+        /// The changes that events of these streams make.
+        package init(in streams: some Sequence<StreamID>) {
+            self.init(apps: [])
+            for stream in streams { self.note(stream) }
         }
 
         package static let none = Changes(apps: [])

@@ -29,6 +29,7 @@ extension Publisher {
                     made: Hex.encode(new.contentDigest)))
         }
         self.waiters.advance(to: self.ledger.position)
+        self.fleetWaiters.advance(to: self.ledger.position)
         let published =
             stored.lazy.filter { $0.document.position <= $0.ledgerEnd || judge.isAuthentic($0.document) }
             .map(\.document.position).max() ?? 0

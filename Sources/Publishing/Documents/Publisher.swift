@@ -6,7 +6,7 @@ import Keys
 import LogLines
 package import Logging
 package import PinWire
-import Pinning
+package import Pinning
 package import Postgres
 package import Secrets
 
@@ -25,7 +25,7 @@ package actor Publisher {
     package struct Schedule: Sendable {
         /// From `iat` to `exp`: how long a client may keep a document without asking whether it is still current.
         package var lifetimeSeconds: Int64 = 86_400
-        /// Age at which a document is signed again.
+        /// Age at which a document is signed again, at the latest.
         package var renewalSeconds: Int64 = 21_600
 
         package init() {}
@@ -46,28 +46,40 @@ package actor Publisher {
     let keys: SigningKeys
     let store: DocumentStore
     private let listener: PostgresListener
-    private let schedule: Schedule
-    private let clock: @Sendable () -> Timestamp
+    let schedule: Schedule
+    let clock: @Sendable () -> Timestamp
     let logger: Logger
-    private let signed: Counter
+    let signed: Counter
     package nonisolated let table: DocumentTable
     /// What it signs while the ledger is to record documents.
     package nonisolated let unrecorded = UnrecordedPublications()
 
     nonisolated let judge: DocumentJudge
-    /// The requests that wait until local changes are published.
+    /// The requests that wait until local changes of apps are published.
     nonisolated let waiters = PublicationWaiters()
-    /// Signed and served here, and not stored yet: the newest of each app, so never more than there are apps.
-    private var unstored: [AppID: DocumentStore.Outgoing] = [:]
+    /// The requests that wait until local changes of everything are published.
+    nonisolated let fleetWaiters = PublicationWaiters()
+    /// Work on changes that concern every app.
+    var fleet: FleetRound
+    /// Says that there is such work.
+    let fleetWork = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// True where the last such work has failed.
+    var hasFleetFailed = false
+    let fleetSeed = UInt64.random(in: .min ... .max)
+    var unstored = UnstoredDocuments()
     /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
     private var ahead: [AppID: DocumentStore.Stored] = [:]
     /// SHA-256 of stored bodies that are not documents, of apps of the ledger: this node signs in their place.
-    private var unfit: [AppID: [UInt8]] = [:]
+    var unfit: [AppID: [UInt8]] = [:]
     /// True where the database had the private half of the active key when it was last looked for.
     private var isActiveKeyStored = true
     /// The documents that this node has kept; nil where it keeps none, or has taken them in.
     var keptSource: KeptSource?
-    private let storing = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// Says that there are documents to be stored.
+    let storing = (
+        changed: AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)),
+        fleet: AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    )
 
     package init(
         ledger: Ledger, keys: SigningKeys, pool: PostgresPool, listener: PostgresListener, schedule: Schedule,
@@ -84,6 +96,7 @@ package actor Publisher {
         self.logger = logger
         self.clock = clock
         self.judge = DocumentJudge(ledger: ledger, logger: logger)
+        self.fleet = FleetRound(seed: self.fleetSeed)
     }
 
     /// Signs the changes that stored documents lack, since this node may have served them before it was killed; holds
@@ -98,7 +111,7 @@ package actor Publisher {
         for start in stride(from: 0, to: behind.count, by: 100) {
             guard ContinuousClock.now < deadline else { return }
             let apps = Set(behind[start..<min(start + 100, behind.count)])
-            await self.publish(Ledger.Changes(apps: apps), of: view)
+            await self.publish(apps, of: view)
         }
     }
 
@@ -106,9 +119,11 @@ package actor Publisher {
     private static let aheadLimit = 500
 
     /// Serves documents that were read from the database, as far as the ledger agrees.
-    func take(_ stored: [DocumentStore.Stored]) {
+    func take(_ stored: [DocumentStore.Stored]) async {
         var refused: Set<AppID> = []
-        for each in stored {
+        for (count, each) in stored.enumerated() {
+            // Verifying takes as long as signing, and a change may be waiting.
+            if count % 10 == 9 { await Task.yield() }
             let app = each.document.app
             switch self.judge.rule(on: each) {
             case .serve:
@@ -132,41 +147,61 @@ package actor Publisher {
     }
 
     /// Takes in documents for whose position the ledger was waiting.
-    private func takeReached() {
+    private func takeReached() async {
         guard !self.ahead.isEmpty else { return }
         let (position, hasHalted) = (self.ledger.position, self.ledger.fault != nil)
         let reached = self.ahead.values.filter { hasHalted || $0.document.position <= position }
         for each in reached { self.ahead[each.document.app] = nil }
-        self.take(reached)
+        await self.take(reached)
     }
 
     /// Whether this node may sign and store signed documents.
-    private var mayPublish: Bool { self.ledger.fault == nil && self.ledger.suspension == nil }
+    var mayPublish: Bool { self.ledger.fault == nil && self.ledger.suspension == nil }
 
     /// Publishes until cancelled.
     package func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.followLedger() }
+            group.addTask { await self.followReached() }
             group.addTask { await self.followStore() }
             group.addTask { await self.awaitOthers() }
             group.addTask { await self.sweep() }
-            group.addTask { await self.storeSigned() }
+            group.addTask { await self.workOnFleet() }
+            group.addTask { await self.storeSigned(.changed) }
+            group.addTask { await self.storeSigned(.fleet) }
             group.addTask {
                 await self.table.checkAll()
                 await self.restoreKept()
             }
             await group.waitForAll()
         }
-        self.waiters.advance(to: .max)
+        self.endWaiting()
         // Not cancelled with the rest: the next start must find every served document.
         await finish(within: .seconds(1)) { await self.storeRest() }
     }
 
-    /// Returns when documents for every local change up to `position` were published, or could not be for now; at once
+    /// Returns when documents for every local change of an app up to `position` were published, or could not be for now; at once
     /// where this node signs nothing, has halted, or the task is cancelled.
     package nonisolated func waitForPublication(through position: Int64) async {
         guard self.keys.canSign, self.ledger.fault == nil else { return }
         await self.waiters.wait(through: position)
+    }
+
+    /// Returns when the documents of what was recorded were published, as ``waitForPublication(through:)`` does: those of all apps
+    /// where it concerns everything.
+    ///
+    /// - Parameter stream: What the command was for, where nothing was recorded because nothing needed to change.
+    package nonisolated func waitForPublication(of recorded: Recorded, in stream: StreamID) async {
+        await self.waitForPublication(through: recorded.position)
+        let streams = recorded.entries.isEmpty ? [stream] : recorded.entries.map(\.stream)
+        guard Ledger.Changes(in: streams).isEverything, self.keys.canSign, self.ledger.fault == nil else { return }
+        await self.fleetWaiters.wait(through: recorded.position)
+    }
+
+    /// Lets every request go on: nothing more is published.
+    nonisolated func endWaiting() {
+        self.waiters.advance(to: .max)
+        self.fleetWaiters.advance(to: .max)
     }
 
     // MARK: What wakes it
@@ -176,16 +211,22 @@ package actor Publisher {
             // In this order: the changes are all of those up to the position, and the view includes all of the changes.
             let position = self.ledger.position
             let changes = self.ledger.takeLocalChanges()
-            self.takeReached()
-            await self.publish(changes, of: self.ledger.view)
+            // The whole fleet takes long, and no app's own change waits for it.
+            if changes.isEverything { self.publishEverything(through: position) } else { self.passFleet(position) }
+            await self.publish(changes.apps, of: self.ledger.view)
             guard self.ledger.fault == nil else {
                 // Nothing more is published: no request may wait for it, and the present documents stay.
-                self.waiters.advance(to: .max)
+                self.endWaiting()
                 self.table.holdBackNothing()
                 continue
             }
             self.waiters.advance(to: position)
         }
+    }
+
+    /// Takes in documents that came before their events.
+    private func followReached() async {
+        for await _ in self.ledger.positions() { await self.takeReached() }
     }
 
     /// Fetches the documents that other nodes publish.
@@ -198,7 +239,7 @@ package actor Publisher {
                 case .notification(channel: DocumentStore.channel, payload: let payload):
                     if let news = DocumentStore.News.list(payload) {
                         let apps = news.filter { $0.isNews(to: self.table) }.map(\.app)
-                        if !apps.isEmpty { self.take(try await self.store.load(apps).stored) }
+                        if !apps.isEmpty { await self.take(try await self.store.load(apps).stored) }
                     } else {
                         try await self.loadOutdated()
                     }
@@ -220,12 +261,12 @@ package actor Publisher {
         }
     }
 
-    func loadOutdated() async throws { try await self.loadOutdated { self.take($0) } }
+    func loadOutdated() async throws { try await self.loadOutdated { await self.take($0) } }
 
-    func loadOutdated(_ take: ([DocumentStore.Stored]) -> Void) async throws {
+    func loadOutdated(_ take: ([DocumentStore.Stored]) async -> Void) async throws {
         let apps = try await self.store.outdated(in: self.table)
         for start in stride(from: 0, to: apps.count, by: 500) {
-            take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)
+            await take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)
         }
     }
 
@@ -236,17 +277,19 @@ package actor Publisher {
         var pause = Self.sweepInterval
         var last = self.clock()
         while !Task.isCancelled {
-            var changes = self.ledger.takeRemoteChanges()
+            let changes = self.ledger.takeRemoteChanges()
             let now = self.clock()
             // Documents from the future are to be signed again at once.
             let hasFallen = Issuance.isAhead(last, of: now)
             last = now
-            if count % 40 == 0 || hasFallen {
-                changes = .everything
+            if changes.isEverything || hasFallen { self.publishEverything() }
+            if count % 40 == 0 {
+                self.lookAtFleet()
+                self.offerRefused()
                 await self.eraseRetiredKeys()
                 await self.findActiveKey()
             }
-            let isDone = await self.publish(changes, of: self.ledger.view)
+            let isDone = await self.publish(changes.apps, of: self.ledger.view) && !self.hasFleetFailed
             pause = isDone ? Self.sweepInterval : min(pause * 2, .seconds(10))
             count += 1
             try? await Task.sleep(for: pause)
@@ -276,51 +319,59 @@ package actor Publisher {
 
     // MARK: Publishing
 
-    /// Signs and serves the documents that need it; false where that failed and is to be tried again.
+    /// Signs and serves the documents of these apps that need it; false where that failed and is to be tried again.
     @discardableResult
-    private func publish(_ changes: Ledger.Changes, of view: LedgerView) async -> Bool {
+    private func publish(_ apps: Set<AppID>, of view: LedgerView) async -> Bool {
         guard self.ledger.fault == nil else { return true }
-        guard self.keys.hasKeyEncryptionKey, !changes.isEmpty, let active = view.state.keys.active else { return true }
+        guard self.keys.hasKeyEncryptionKey, !apps.isEmpty, let active = view.state.keys.active else { return true }
         guard self.ledger.suspension == nil else {
-            self.ledger.giveBack(changes)
+            self.ledger.giveBack(Ledger.Changes(apps: apps))
             return true
         }
         do {
             let key = try await self.keys.privateKey(of: active)
-            let apps = changes.isEverything ? Array(view.state.apps.keys) : Array(changes.apps)
             let now = Timestamp(seconds: self.clock().seconds)
-            defer { if !self.unstored.isEmpty { self.storing.continuation.yield() } }
+            defer { self.startStoring(.changed) }
             for (count, app) in apps.enumerated() {
-                // A change of everything is long work: other tasks run on this thread in between.
-                if count % 50 == 49 {
+                // Many may have changed at once: other tasks run on this thread in between.
+                if count % 10 == 9 {
                     await Task.yield()
                     guard self.mayPublish else {
-                        self.ledger.giveBack(changes)
+                        self.ledger.giveBack(Ledger.Changes(apps: apps))
                         return true
                     }
                 }
-                guard let document = try self.sign(app, of: view, with: key, active.kid, at: now) else { continue }
-                let published = document.published
-                self.table.put([published])
-                self.signed.increment()
-                if view.state.log.recordsDocuments {
-                    self.unrecorded.add(published.publication, of: app)
-                }
-                self.unstored[app] = DocumentStore.Outgoing(document: document, leaf: view.lastLeafHash)
+                let isUnfit = self.unfit[app] != nil
+                guard let document = try self.sign(app, of: view, with: key, active.kid, at: now, isUnfit: isUnfit)
+                else { continue }
+                self.serve(document, of: view, as: .changed)
             }
             return true
         } catch is CancellationError {
             return true
         } catch {
             self.logger.log(.documentsNotSigned, ["error": "\(error)"])
-            self.ledger.giveBack(changes)
+            self.ledger.giveBack(Ledger.Changes(apps: apps))
             return false
         }
     }
 
+    /// Serves a document that this node has signed, and has it stored.
+    func serve(_ document: DocumentStore.Signed, of view: LedgerView, as kind: UnstoredDocuments.Kind) {
+        let published = document.published
+        self.table.put([published])
+        self.signed.increment()
+        if view.state.log.recordsDocuments {
+            self.unrecorded.add(published.publication, of: document.app)
+        }
+        self.unstored.add(DocumentStore.Outgoing(document: document, leaf: view.lastLeafHash), as: kind)
+    }
+
     /// The app's document, signed; nil where the present one is as good.
-    private func sign(
-        _ app: AppID, of view: LedgerView, with key: Ed25519PrivateKey, _ kid: String, at now: Timestamp
+    ///
+    /// - Parameter isUnfit: True where what is stored in its place is not a document.
+    nonisolated func sign(
+        _ app: AppID, of view: LedgerView, with key: Ed25519PrivateKey, _ kid: String, at now: Timestamp, isUnfit: Bool
     ) throws -> DocumentStore.Signed? {
         guard let version = view.state.documentVersion(of: app) else { return nil }
         let held = self.table.held(app)
@@ -329,9 +380,9 @@ package actor Publisher {
             // Looking it up may have halted the node.
             guard held.version <= version, self.ledger.fault == nil else { return nil }
             if held.version == version {
-                let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds)
+                let renewal = held.issuedAt.adding(seconds: self.schedule.renewalSeconds(of: app))
                 let isAhead = Issuance.isAhead(held.issuedAt, of: now)
-                guard held.keyID != kid || renewal <= now || isAhead || self.unfit[app] != nil else { return nil }
+                guard held.keyID != kid || renewal <= now || isAhead || isUnfit else { return nil }
                 issuedAt = Issuance.again(at: now, after: held.issuedAt)
             }
         }
@@ -344,71 +395,5 @@ package actor Publisher {
             app: app, version: version, position: view.head.position, contentDigest: document.contentDigest,
             issuedAt: issuedAt, expiresAt: expiresAt, keyID: kid, body: Array(token.utf8)
         )
-    }
-
-    // MARK: Storing
-
-    /// Stores what is signed, many documents at a time, until cancelled.
-    private func storeSigned() async {
-        var pause = Duration.milliseconds(50)
-        for await _ in self.storing.stream {
-            while !self.unstored.isEmpty, self.mayPublish, !Task.isCancelled {
-                let signed = Array(self.unstored.values.prefix(500))
-                for each in signed { self.unstored[each.document.app] = nil }
-                do {
-                    try await self.store(signed)
-                    pause = .milliseconds(50)
-                } catch {
-                    // Documents that were signed again meanwhile replace those to be tried again.
-                    for each in signed where self.unstored[each.document.app] == nil {
-                        self.unstored[each.document.app] = each
-                    }
-                    guard !Task.isCancelled else { return }
-                    self.logger.log(.documentsNotStored, ["error": "\(error)"])
-                    try? await Task.sleep(for: pause)
-                    pause = min(pause * 2, .seconds(5))
-                }
-            }
-        }
-    }
-
-    /// Stores the rest when the node stops. The next node that starts signs again what cannot be stored now.
-    private func storeRest() async {
-        let signed = Array(self.unstored.values)
-        self.unstored = [:]
-        guard !signed.isEmpty, self.mayPublish else { return }
-        do { try await self.store(signed) } catch {
-            self.logger.log(.documentsLeftOver, ["error": "\(error)"])
-        }
-    }
-
-    private func store(_ signed: [DocumentStore.Outgoing]) async throws {
-        let apps = signed.map(\.document.app)
-        let outgoing = signed.map { each in
-            DocumentStore.Outgoing(document: each.document, leaf: each.leaf, unfit: self.unfit[each.document.app])
-        }
-        do {
-            let taken = try await self.store.publish(outgoing)
-            for app in taken { self.unfit[app] = nil }
-            let passedOver = apps.filter { !taken.contains($0) }
-            if !passedOver.isEmpty { self.take(try await self.store.load(passedOver).stored) }
-        } catch let error as PostgresError where error.sqlState == "PL003" {
-            // One app's clash must not hold back the others' documents.
-            guard signed.count == 1 else {
-                try await self.store(Array(signed[..<(signed.count / 2)]))
-                return try await self.store(Array(signed[(signed.count / 2)...]))
-            }
-            self.logger.log(
-                .documentClash, ["app": "\(apps[0])", "version": "\(signed[0].document.version)", "error": "\(error)"])
-            // What stands there is refused, or halts this node.
-            self.take(try await self.store.load(apps).stored)
-        } catch let error as PostgresError where error.sqlState == "PL004" {
-            let position = signed.map(\.document.position).max() ?? 0
-            let end = try await self.store.ledgerEnd()
-            let fault: LedgerFault =
-                end < position ? .shrunk(from: position, to: end) : .fork(position: position)
-            self.ledger.halt(fault)
-            self.logger.log(.documentsForked, ["fault": "\(fault)", "error": "\(error)"])
-        }
     }
 }

@@ -174,7 +174,7 @@ struct CommandExecutor: Sendable {
                 alternative: "This operation proposes nothing: propose the same with those of hosts, pins and clients.")
         }
         await traced("publish") { _ in
-            await self.services.publisher.waitForPublication(through: recorded.position)
+            await self.services.publisher.waitForPublication(of: recorded, in: stream)
         }
         return Result(recorded: recorded, isDryRun: false, stream: stream)
     }

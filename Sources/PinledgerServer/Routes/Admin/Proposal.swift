@@ -109,7 +109,7 @@ extension CommandExecutor {
         }
         await self.keep(change.material)
         let recorded = try await writer.execute(request)
-        await self.services.publisher.waitForPublication(through: recorded.position)
+        await self.services.publisher.waitForPublication(of: recorded, in: command.stream)
         if recorded.isReplay { try self.requireVisible(recorded, in: exchange) }
         // A repeated request gets the id of the first one.
         return Self.result(recorded, of: command, proposal, recorded.entries.first?.changeID ?? id)
