@@ -281,6 +281,11 @@ extension LogLine {
                 advice:
                     "Run `pinledger fsck` to see all damage. A node that can sign replaces them; if none can, read `signing_key_unavailable`."
             )
+        case .keptDocumentsUnreadable:
+            .init(
+                .critical,
+                "the documents in the state directory cannot be read; the node serves those that the database has",
+                advice: "Read `error`. Check the file's owner and rights, and restart the node.")
         case .documentMisnamed:
             .init(
                 .critical, "a stored document has no valid app id and is not served",

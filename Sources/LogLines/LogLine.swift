@@ -68,6 +68,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case documentDamaged = "document_damaged"
     case documentMisnamed = "document_misnamed"
     case documentsRestored = "documents_restored"
+    case keptDocumentsUnreadable = "kept_documents_unreadable"
     case documentClash = "document_clash"
     case documentsContradictLedger = "documents_contradict_ledger"
     case documentsForked = "documents_forked"

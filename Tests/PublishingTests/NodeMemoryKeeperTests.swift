@@ -78,7 +78,7 @@ struct NodeMemoryKeeperTests {
                 Issue.record("the switch is not kept")
                 return
             }
-            let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
+            let kept = try await KeptDocumentsFile(directory: directory).read(memory.documents)
             #expect(kept.documents.first { $0.app == app }?.killSwitches.count == 1)
         }
     }
@@ -161,11 +161,11 @@ struct NodeMemoryKeeperTests {
             try await node.execute(try Sample.rename(app, "x"))
             try await keeper.update()
             let documents = KeptDocumentsFile(directory: directory)
-            let kept = await documents.read(before.documents, signedBy: before.keys)
+            let kept = try await documents.read(before.documents, signedBy: before.keys)
             #expect(kept.remembered[app] == node[app]?.remembered && kept.documents.map(\.version) == [2])
             // A document that nobody vouches for does not count.
             for keys in [[:], [kid: [UInt8](repeating: 7, count: 32)]] {
-                #expect(await documents.read(before.documents, signedBy: keys).remembered == before.documents)
+                #expect(try await documents.read(before.documents, signedBy: keys).remembered == before.documents)
             }
         }
     }
@@ -185,7 +185,7 @@ struct NodeMemoryKeeperTests {
             try await node.execute(try Self.engage(app))
             try await keeper.update()
             let memory = try await Self.read(file).memory
-            let kept = await KeptDocumentsFile(directory: directory).read(memory.documents)
+            let kept = try await KeptDocumentsFile(directory: directory).read(memory.documents)
             let journal = try await EventJournalFile(directory: directory).read(memory)
             func loss(of memory: NodeMemory, _ journal: EventJournal?) async throws -> HistoryLoss {
                 try await HistoryLoss(
@@ -243,7 +243,7 @@ struct NodeMemoryKeeperTests {
                     try await written.keep([], of: other.publisher.table, onlyAdds: false)
                 }
                 #expect(isWritten)
-                #expect(await kept.read(memory.documents).remembered == memory.documents)
+                #expect(try await kept.read(memory.documents).remembered == memory.documents)
             }
         }
     }
@@ -268,7 +268,7 @@ struct NodeMemoryKeeperTests {
             #expect(table.lacksAll && table.missing == [app.text])
             var keeper = DocumentKeeper(file: file)
             #expect(try await !keeper.keep([], of: table, onlyAdds: false))
-            #expect(await file.read([app: document.remembered]).remembered.count == 1)
+            #expect(try await file.read([app: document.remembered]).remembered.count == 1)
             table.takeKept([])
             #expect(try await keeper.keep([], of: table, onlyAdds: false))
         }
@@ -289,15 +289,58 @@ struct NodeMemoryKeeperTests {
             var keeper = DocumentKeeper(file: file)
             #expect(try await !keeper.keep([documents[1]], of: table, onlyAdds: false))
             let remembered = Dictionary(uniqueKeysWithValues: documents.map { ($0.app, $0.remembered) })
-            #expect(await Set(file.read(remembered).remembered.keys) == Set(apps.prefix(2)))
+            #expect(try await Set(file.read(remembered).remembered.keys) == Set(apps.prefix(2)))
             table.adopt([]) { _ in
                 .serve
             } onContradiction: { _, _ in
             }
             table.put(documents)
             #expect(try await keeper.keep([], of: table, onlyAdds: false))
-            #expect(await Set(file.read(remembered).remembered.keys) == Set(apps))
+            #expect(try await Set(file.read(remembered).remembered.keys) == Set(apps))
             #expect(try await keeper.keep([documents[2]], of: table, onlyAdds: false))
+        }
+    }
+
+    @Test func `the file of kept documents stays near its limit, and one above it is read`() async throws {
+        try await Self.run { node, directory, key, _ in
+            try await node.makeKey()
+            let apps = try (0..<10).map { _ in try Sample.app() }
+            for app in apps { try await node.execute(try Sample.create(app, hosts: 4)) }
+            func documents() throws -> [PublishedDocument] { try apps.map { try #require(node[$0]) } }
+            let live = try documents().reduce(0) { $0 + $1.bytes.count + 1 }
+            // Limits between the present documents and twice their size, and below their size.
+            for limit in [live * 3 / 2, live / 4] {
+                let file = KeptDocumentsFile(
+                    directory: directory, smallSize: live / 8, largeSize: limit)
+                // Looked at before one more document is added.
+                let most = max(limit, live * 5 / 4) + live / 5
+                var keeper = DocumentKeeper(file: file)
+                #expect(try await keeper.keep(try documents(), isComplete: true))
+                for round in 0..<3 {
+                    for app in apps {
+                        try await node.execute(try Sample.rename(app, "x\(round)"))
+                        #expect(
+                            try await keeper.keep([try #require(node[app])], of: node.publisher.table, onlyAdds: false))
+                        #expect(try PrivateFile.read(file.path).count <= most)
+                    }
+                }
+                let kept = try await file.readAll().flatMap(\.newestFirst).map(\.document)
+                for document in try documents() {
+                    #expect(kept.first { $0.app == document.app }?.version == document.version)
+                }
+            }
+        }
+    }
+
+    @Test func `kept documents that cannot be read are no documents, and the log says why`() async throws {
+        try await Self.run { node, directory, key, _ in
+            let file = KeptDocumentsFile(directory: directory)
+            let log = LogRecorder()
+            #expect(await file.readOrLog([:], signedBy: [:], log.logger).remembered.isEmpty && log.text.isEmpty)
+            try FileManager.default.createDirectory(atPath: file.path, withIntermediateDirectories: false)
+            #expect(await file.readOrLog([:], signedBy: [:], log.logger).remembered.isEmpty)
+            #expect(log.text.contains { $0.hasPrefix("critical") && $0.contains(file.path) })
+            await #expect(throws: PrivateFile.Failure.notAFile) { try await file.read([:]) }
         }
     }
 }

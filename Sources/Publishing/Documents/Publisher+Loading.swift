@@ -79,7 +79,7 @@ extension Publisher {
         let missing = self.table.missing
         var found: [DocumentStore.Stored] = []
         if !missing.isEmpty {
-            let kept = await source.file.read(source.remembered, signedBy: source.keys)
+            let kept = await source.file.readOrLog(source.remembered, signedBy: source.keys, self.logger)
             let state = self.ledger.view.state
             found = kept.stored.filter { stored in
                 let document = stored.document

@@ -1,5 +1,7 @@
 import Concurrency
 package import Keys
+import LogLines
+package import Logging
 import NIOCore
 package import PinWire
 
@@ -116,39 +118,60 @@ package struct KeptDocuments: Sendable {
 ///
 /// Lines are appended. Once most of them are of earlier versions, the file is written again as a whole. If the process dies
 /// meanwhile, the last line may be cut off, or the earlier file stays.
+///
+/// A file of any size is read: what the process before could write, this one can read, or it would not start. Its size is bounded
+/// where it is written, to some more than the documents take that a node holds in memory anyway.
 package struct KeptDocumentsFile: Sendable {
     package let path: String
 
-    /// The largest file that is read.
-    private static let readLimit = 1 << 30
+    /// The size in bytes at which a file is written again although less than half of it is of earlier versions.
+    private let largeSize: Int
     /// A file of this size is only appended to.
-    private static let smallSize = 1 << 20
+    private let smallSize: Int
 
-    /// - Parameter directory: The state directory, of one node alone.
-    package init(directory: String) {
+    /// - Parameters:
+    ///   - directory: The state directory, of one node alone.
+    ///   - smallSize: Bytes up to which a file is only appended to.
+    ///   - largeSize: Bytes that a file has at the most, unless the present documents alone take four fifths of it.
+    package init(directory: String, smallSize: Int = 1 << 20, largeSize: Int = 1 << 30) {
         self.path = "\(directory)/documents"
+        (self.smallSize, self.largeSize) = (smallSize, largeSize)
     }
 
-    /// The documents that the node remembers having served, and later ones that `keys` have signed, as far as the file has them.
+    /// The documents that the node remembers having served, and later ones that `keys` have signed, as far as the file has them; none
+    /// where there is no file.
     package func read(
         _ remembered: [AppID: NodeMemory.Document], signedBy keys: [String: [UInt8]] = [:]
+    ) async throws(PrivateFile.Failure) -> KeptDocuments {
+        try await self.lines { KeptDocuments(lines: $0, remembered: remembered, signedBy: keys) }
+    }
+
+    /// The documents as ``read(_:signedBy:)`` finds them; none where the file cannot be read, which the log says: such a node serves what
+    /// the database has.
+    package func readOrLog(
+        _ remembered: [AppID: NodeMemory.Document], signedBy keys: [String: [UInt8]], _ logger: Logger
     ) async -> KeptDocuments {
-        let path = self.path
-        return await DetachedThread.run { () -> KeptDocuments in
-            guard let bytes = try? PrivateFile.read(path, atMost: Self.readLimit) else { return .none }
-            return KeptDocuments(
-                lines: bytes.split(separator: UInt8(ascii: "\n")), remembered: remembered, signedBy: keys)
-        } ?? .none
+        do throws(PrivateFile.Failure) { return try await self.read(remembered, signedBy: keys) } catch {
+            logger.log(.keptDocumentsUnreadable, ["error": "\(error.text("the documents", self.path).message)"])
+            return .none
+        }
     }
 
     /// All lines of the file, for a node that remembers by them alone; none where there is no file.
     package func readAll() async throws(PrivateFile.Failure) -> [KeptDocuments.Lines] {
+        try await self.lines { KeptDocuments.byApp($0) }
+    }
+
+    /// The result of `make` for the file's lines.
+    private func lines<Content: Sendable>(
+        _ make: @escaping @Sendable ([ArraySlice<UInt8>]) -> Content
+    ) async throws(PrivateFile.Failure) -> Content {
         let path = self.path
-        let read = await DetachedThread.run { () -> Result<[KeptDocuments.Lines], PrivateFile.Failure> in
-            guard PrivateFile.exists(path) else { return .success([]) }
+        let read = await DetachedThread.run { () -> Result<Content, PrivateFile.Failure> in
+            guard PrivateFile.exists(path) else { return .success(make([])) }
             do throws(PrivateFile.Failure) {
-                let bytes = try PrivateFile.read(path, atMost: Self.readLimit)
-                return .success(KeptDocuments.byApp(bytes.split(separator: UInt8(ascii: "\n"))))
+                let bytes = try PrivateFile.read(path, atMost: .max)
+                return .success(make(bytes.split(separator: UInt8(ascii: "\n"))))
             } catch { return .failure(error) }
         }
         guard let read else { throw .unreadable(reason: "the system has no thread to give") }
@@ -182,7 +205,10 @@ package struct KeptDocumentsFile: Sendable {
     }
 
     /// Whether a file of `size` bytes that holds `live` bytes of present documents is to be written again.
-    func isWasteful(_ size: Int, live: Int) -> Bool { size > max(Self.smallSize, 2 * live) }
+    func isWasteful(_ size: Int, live: Int) -> Bool {
+        // A quarter may always be of earlier versions, or each change would write everything again.
+        size > max(self.smallSize, min(2 * live, max(self.largeSize, live + live / 4)))
+    }
 
     private static func lines(_ documents: [PublishedDocument]) -> [UInt8] {
         documents.reduce(into: []) { bytes, document in

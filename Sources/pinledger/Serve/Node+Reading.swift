@@ -123,7 +123,8 @@ extension Node {
             content.isAuthentic || self.configuration.keyEncryptionKey == nil, !content.memory.documents.isEmpty
         else { return }
         var memory = content.memory
-        let kept = await KeptDocumentsFile(directory: directory).read(memory.documents, signedBy: memory.keys)
+        let kept = await KeptDocumentsFile(directory: directory)
+            .readOrLog(memory.documents, signedBy: memory.keys, self.logger)
         memory.documents.merge(kept.remembered) { $1 }
         services.ledger.remember(keys: memory.keys, at: memory.position)
         var isWhole: Bool?

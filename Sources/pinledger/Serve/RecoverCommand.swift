@@ -272,8 +272,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
                     Console.error(
                         "\(file.path) is not authenticated with this key-encryption key. It is used all the same.")
                 }
-                let kept = await KeptDocumentsFile(directory: directory).read(
-                    content.memory.documents, signedBy: content.memory.keys)
+                let kept = try await Self.documents(in: directory, content.memory)
                 known.append(
                     KnownHistory(
                         content.memory, journal: await Self.journal(in: directory, content.memory), kept: kept,
@@ -291,6 +290,19 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
             } catch { throw CommandFailure("\(file): \(error)", status: .usage) }
         }
         return known
+    }
+
+    /// The documents that a node has kept beside its memory.
+    private static func documents(
+        in directory: String, _ memory: NodeMemory
+    ) async throws(NodeMemoryFile.Failure) -> KeptDocuments {
+        let file = KeptDocumentsFile(directory: directory)
+        do throws(PrivateFile.Failure) {
+            return try await file.read(memory.documents, signedBy: memory.keys)
+        } catch {
+            // Without them, lost switches would count as never served.
+            throw .file(error)
+        }
     }
 
     /// The events in a file of messages. Who gives the file vouches for it.
