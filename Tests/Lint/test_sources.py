@@ -18,7 +18,6 @@ INTERPOLATED = {
     "Postgres/Connection/PostgresConfiguration": {"requirement"},
     "Postgres/Connection/PostgresConnection+Transaction": {"scope", "timeout?.wholeMilliseconds ?? 0"},
     "Postgres/Listener/ListenerLoop": {"Self.quoted(channel)"},
-    "Publishing/Documents/DocumentStore": {"source"},
     "Signals/TokenUses/TokenUseStore": {"Self.recentLimit", "PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "Webhooks/WebhookStore": {"condition"},
     # A statement that an operator is told to run by themselves.

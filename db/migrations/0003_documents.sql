@@ -11,6 +11,8 @@ CREATE TABLE pinledger.document (
     expires_at     timestamptz NOT NULL,
     kid            text        NOT NULL,
     body           bytea       NOT NULL,
+    -- Which change of the table made the row what it is: grows from commit to commit.
+    change         bigint      NOT NULL DEFAULT 0,
     -- The version is the part of the key that grows: the newest row is found first, however old the oldest snapshot is
     -- (see head.position_block). The key does not say that an app has one document: publish_documents sees to that.
     PRIMARY KEY (app, version)
@@ -21,6 +23,30 @@ CREATE TABLE pinledger.document (
     toast.autovacuum_vacuum_cost_delay = 0
 );
 GRANT SELECT ON pinledger.document TO pinledger_app, pinledger_reader;
+CREATE INDEX document_by_change ON pinledger.document (change);
+
+-- Changes of documents are numbered, those by hand included, so that a node reads what it has not seen and nothing else. Each statement
+-- that makes some locks the one row of document_turn, which never changes, until the commit: no number becomes visible after a higher one.
+CREATE SEQUENCE pinledger.document_change;
+CREATE TABLE pinledger.document_turn (is_only boolean PRIMARY KEY CHECK (is_only));
+INSERT INTO pinledger.document_turn VALUES (true);
+
+CREATE FUNCTION pinledger.take_document_turn() RETURNS trigger LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
+BEGIN
+    PERFORM FROM document_turn FOR UPDATE;
+    RETURN NULL;
+END
+$$;
+CREATE FUNCTION pinledger.number_document() RETURNS trigger LANGUAGE plpgsql SET search_path = pinledger, pg_temp AS $$
+BEGIN
+    NEW.change := nextval('document_change');
+    RETURN NEW;
+END
+$$;
+CREATE TRIGGER take_turn BEFORE INSERT OR UPDATE ON pinledger.document
+    FOR EACH STATEMENT EXECUTE FUNCTION pinledger.take_document_turn();
+CREATE TRIGGER number BEFORE INSERT OR UPDATE ON pinledger.document
+    FOR EACH ROW EXECUTE FUNCTION pinledger.number_document();
 
 -- The apps that have a document. Publishers of an app's document take turns by locking its row, which never changes.
 CREATE TABLE pinledger.published_app (app text PRIMARY KEY);

@@ -15,6 +15,14 @@ package final class DocumentLag: Sendable {
         /// When an app's document was first seen to be behind.
         var since: [AppID: ContinuousClock.Instant] = [:]
         var late = 0
+        /// State of the ledger and of the documents at which none was behind; nil where one was.
+        var current: Compared?
+    }
+
+    /// State of the ledger and of the documents, by the numbers of their changes.
+    private struct Compared: Equatable {
+        var ledger: UInt64
+        var table: UInt64
     }
 
     private let ledger: Ledger
@@ -41,6 +49,9 @@ package final class DocumentLag: Sendable {
 
     /// Compares every served document's version with the ledger's.
     package func look() async {
+        let compared = Compared(ledger: self.ledger.revision, table: self.table.generation)
+        // Nothing has changed, and nothing was behind.
+        guard self.content.withLock({ $0.current != compared }) else { return }
         let state = self.ledger.view.state
         // Before the first signing key there is nothing to serve, and a halted node reports that itself.
         guard state.keys.active != nil, self.ledger.fault == nil else { return }
@@ -56,6 +67,7 @@ package final class DocumentLag: Sendable {
             var since: [AppID: ContinuousClock.Instant] = [:]
             for app in behind.keys { since[app] = content.since[app] ?? now }
             content.since = since
+            content.current = behind.isEmpty ? compared : nil
             let late = since.filter { now - $0.value >= self.grace }.keys.sorted { $0.text < $1.text }
             defer { content.late = late.count }
             return (content.late, late)

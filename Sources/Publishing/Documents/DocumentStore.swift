@@ -7,11 +7,18 @@ import Postgres
 struct DocumentStore: Sendable {
     private let pool: PostgresPool
     private let known: @Sendable () -> Int64
+    /// The most rows with documents that one statement reads.
+    private let pageSize: Int
+    /// The most rows without documents that one statement reads.
+    private let changesSize: Int
     static let channel = "pinledger_document"
 
     /// - Parameter known: The number of events that the node knows.
-    init(pool: PostgresPool, known: @escaping @Sendable () -> Int64 = { 0 }) {
-        self.pool = pool
+    init(
+        pool: PostgresPool, pageSize: Int = 200, changesSize: Int = 5000,
+        known: @escaping @Sendable () -> Int64 = { 0 }
+    ) {
+        (self.pool, self.pageSize, self.changesSize) = (pool, pageSize, changesSize)
         self.known = known
     }
 
@@ -124,26 +131,47 @@ struct DocumentStore: Sendable {
         try await self.pool.read("SELECT next_position FROM pinledger.head").only.int64(0)
     }
 
-    /// The stored documents of `apps`, or of all apps. Rows whose columns cannot be read are left out, and named in
-    /// `unreadable`.
-    func load(_ apps: [AppID]?) async throws -> (stored: [Stored], unreadable: [String]) {
+    /// The stored documents of all apps. Rows whose columns cannot be read are left out, and named in `unreadable`.
+    func loadAll() async throws -> (stored: [Stored], unreadable: [String]) {
+        var (stored, unreadable): ([Stored], [String]) = ([], [])
+        var after: (app: String, version: Int64) = ("", 0)
+        while true {
+            // In pages: one statement for all of a large fleet would meet its time limit.
+            let rows = try await self.read(
+                """
+                \(Self.columns) FROM (
+                    SELECT * FROM pinledger.document WHERE (app, version) > ($1, $2) ORDER BY app, version LIMIT $3
+                ) d ORDER BY d.app, d.version
+                """, [.text(after.app), .int64(after.version), .int64(Int64(self.pageSize))])
+            try Self.read(rows, into: &stored, &unreadable)
+            guard rows.count == self.pageSize, let last = rows.last else { return (stored, unreadable) }
+            after = (try last.text(0), try last.int64(1))
+        }
+    }
+
+    /// The stored documents of `apps`. Rows whose columns cannot be read are left out, and named in `unreadable`.
+    func load(_ apps: [AppID]) async throws -> (stored: [Stored], unreadable: [String]) {
         // Only the newest of each app: earlier ones may still be in the table for an older snapshot.
-        let source =
-            apps == nil
-            ? "pinledger.document d"
-            : """
-            unnest($1::text[]) a (app)
+        let rows = try await self.read(
+            """
+            \(Self.columns) FROM unnest($1::text[]) a (app)
             CROSS JOIN LATERAL (
                 SELECT * FROM pinledger.document d WHERE d.app = a.app ORDER BY d.version DESC LIMIT 1
             ) d
-            """
-        let sql = """
-            SELECT d.app, d.version, d.position, d.content_sha256, d.issued_at, d.expires_at, d.kid, d.body,
-                (SELECT next_position FROM pinledger.head)
-            FROM \(source)
-            """
-        let rows = try await self.read(sql, apps.map { [.textArray($0.map(\.text))] } ?? [])
+            """, [.textArray(apps.map(\.text))])
         var (stored, unreadable): ([Stored], [String]) = ([], [])
+        try Self.read(rows, into: &stored, &unreadable)
+        return (stored, unreadable)
+    }
+
+    private static let columns = """
+        SELECT d.app, d.version, d.position, d.content_sha256, d.issued_at, d.expires_at, d.kid, d.body,
+            (SELECT next_position FROM pinledger.head)
+        """
+
+    private static func read(
+        _ rows: PostgresRows, into stored: inout [Stored], _ unreadable: inout [String]
+    ) throws {
         for row in rows {
             let name = try row.text(0)
             guard let app = try? AppID(name) else {
@@ -162,7 +190,6 @@ struct DocumentStore: Sendable {
             )
             stored.append(Stored(document: document, ledgerEnd: try row.int64(8)))
         }
-        return (stored, unreadable)
     }
 
     /// The contents of a notification about one document.
@@ -188,13 +215,30 @@ struct DocumentStore: Sendable {
         func isNews(to table: DocumentTable) -> Bool { table.wants(self.app, self.version, self.issuedAt) }
     }
 
-    /// The apps that have a newer document stored than `table` holds.
-    func outdated(in table: DocumentTable) async throws -> [AppID] {
-        let rows = try await self.read("SELECT app, version, issued_at FROM pinledger.document")
-        return try rows.compactMap { row in
-            guard let app = try? AppID(try row.text(0)) else { return nil }
+    /// A part of the changes of stored documents, in their order.
+    struct Changes: Sendable {
+        /// The apps whose document is newer than the table's.
+        var outdated: [AppID] = []
+        /// The number of the last of them; nil where there is none.
+        var last: Int64?
+        /// True where there may be more.
+        var isPart = false
+    }
+
+    /// The changes of stored documents from the one of this number on; from 1 on all there are.
+    ///
+    /// The change that was seen last is among them as long as no later one has taken its place. Without any, the database has other
+    /// changes than were seen: it was restored, or is behind.
+    func changes(from change: Int64, newerThan table: DocumentTable) async throws -> Changes {
+        let rows = try await self.read(
+            "SELECT app, version, issued_at, change FROM pinledger.document WHERE change >= $1 ORDER BY change LIMIT $2",
+            [.int64(change), .int64(Int64(self.changesSize))])
+        var changes = Changes(last: try rows.last?.int64(3), isPart: rows.count == self.changesSize)
+        for row in rows {
+            guard let app = try? AppID(try row.text(0)) else { continue }
             let issuedAt = Timestamp(microseconds: try row.timestamp(2))
-            return table.wants(app, try row.int64(1), issuedAt) ? app : nil
+            if table.wants(app, try row.int64(1), issuedAt) { changes.outdated.append(app) }
         }
+        return changes
     }
 }

@@ -41,7 +41,7 @@ extension Publisher {
             if awaited.isEverything || awaited.apps.count > Self.fewApps {
                 try await self.loadOutdated()
             } else {
-                self.take(try await self.store.load(Array(awaited.apps)).stored)
+                await self.take(try await self.store.load(Array(awaited.apps)).stored)
             }
             awaited = self.behind(awaited)
             guard !awaited.isEmpty else { continue }

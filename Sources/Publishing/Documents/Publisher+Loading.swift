@@ -14,7 +14,7 @@ extension Publisher {
     ///   there is none. It is always recorded before its documents are stored: a ledger that ends before it has lost events.
     ///   A position beyond the database's own ledger counts only where a key of the ledger signed it.
     package func load(_ kept: KeptDocuments = .none) async throws -> Int64 {
-        let (stored, unreadable) = try await self.store.load(nil)
+        let (stored, unreadable) = try await self.store.loadAll()
         for app in unreadable {
             self.logger.log(.documentMisnamed, ["app": "\(app)"])
         }
@@ -42,7 +42,7 @@ extension Publisher {
     /// - Parameter kept: What the node has kept of the documents that it has served.
     /// - Throws: The database's error, before anything has changed.
     package func loadEarly(_ kept: KeptDocuments) async throws {
-        let stored = try await self.store.load(nil).stored
+        let stored = try await self.store.loadAll().stored
         self.adoptEarly(stored + kept.stored)
     }
 
@@ -112,7 +112,10 @@ extension Publisher {
     ///
     /// - Parameter hasMoreKeys: Whether more keys are known than at the last call: what was refused is looked at again.
     package func refreshEarly(hasMoreKeys: Bool = false) async throws {
-        if hasMoreKeys { self.table.forgetRejected() }
+        if hasMoreKeys {
+            self.table.forgetRejected()
+            self.seenChange = 0
+        }
         try await self.loadOutdated { stored in
             for each in stored {
                 if self.judge.earlyRule(on: each) == .serve {

@@ -69,6 +69,10 @@ package actor Publisher {
     var unstored = UnstoredDocuments()
     /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
     private var ahead: [AppID: DocumentStore.Stored] = [:]
+    /// True where some were not kept for lack of room: they are read again.
+    private var hasPassedOver = false
+    /// The last change of stored documents that this node has looked at; 0 where it is to look at all.
+    var seenChange: Int64 = 0
     /// SHA-256 of stored bodies that are not documents, of apps of the ledger: this node signs in their place.
     var unfit: [AppID: [UInt8]] = [:]
     /// True where the database had the private half of the active key when it was last looked for.
@@ -130,7 +134,11 @@ package actor Publisher {
                 self.table.put([each.document.published])
                 self.unfit[app] = nil
             case .wait:
-                if self.ahead.count < Self.aheadLimit || self.ahead[app] != nil { self.ahead[app] = each }
+                if self.ahead.count < Self.aheadLimit || self.ahead[app] != nil {
+                    self.ahead[app] = each
+                } else {
+                    self.hasPassedOver = true
+                }
             case .refuse:
                 self.table.reject(each.document)
                 let digest = sha256(each.document.body)
@@ -247,6 +255,8 @@ package actor Publisher {
                 case .disconnected: isListening = false
                 case .connected:
                     isListening = true
+                    // Perhaps to another server, which has other changes.
+                    self.seenChange = 0
                     try await self.loadOutdated()
                 case .tick:
                     ticks += 1
@@ -263,10 +273,18 @@ package actor Publisher {
 
     func loadOutdated() async throws { try await self.loadOutdated { await self.take($0) } }
 
+    /// Reads the stored documents that are newer than those in place, as far as they have changed since the last look.
     func loadOutdated(_ take: ([DocumentStore.Stored]) async -> Void) async throws {
-        let apps = try await self.store.outdated(in: self.table)
-        for start in stride(from: 0, to: apps.count, by: 500) {
-            await take(try await self.store.load(Array(apps[start..<min(start + 500, apps.count)])).stored)
+        if self.hasPassedOver { (self.hasPassedOver, self.seenChange) = (false, 0) }
+        while true {
+            let changes = try await self.store.changes(from: max(1, self.seenChange), newerThan: self.table)
+            let apps = changes.outdated
+            for start in stride(from: 0, to: apps.count, by: 100) {
+                await take(try await self.store.load(Array(apps[start..<min(start + 100, apps.count)])).stored)
+            }
+            let isKnown = changes.last != nil || self.seenChange == 0
+            self.seenChange = changes.last ?? 0
+            guard changes.isPart || !isKnown else { return }
         }
     }
 
