@@ -117,7 +117,8 @@ extension LogLine {
                 .warning,
                 "events were lost, and `pinledger recover` has begun a new epoch since this node last ran; the node goes on with it",
                 advice:
-                    "Nothing. What the node remembered stays in --state-directory, under names with `lost-in-epoch`.")
+                    "Nothing, once `pinledger recover` has ended. If it was interrupted, run it again in the same way: what the node remembered stays in --state-directory, under names with `lost-in-epoch`."
+            )
         case .memoryNotKept:
             .init(
                 .error, "this node's memory cannot be written; the node tries again",

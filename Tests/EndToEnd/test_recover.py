@@ -94,7 +94,8 @@ def test_recover_finds_nothing_lost_where_the_database_goes_on(lossy):
 def test_recover_needs_something_that_is_known_from_outside(lossy, backup):
     said = lossy.recover(backup, state=str(lossy.server.home / "nothing"), status=USAGE)
     assert "nothing is known of the ledger from outside the database" in said and "--raise-by" in said
-    assert "--repeat needs --reason" in lossy.recover(backup, "--repeat", status=USAGE)
+    for option in ("--repeat", "--no-repeat"):
+        assert "--repeat and --no-repeat need --reason" in lossy.recover(backup, option, status=USAGE)
     said = lossy.recover(backup, "--raise-by", "1", "--reason", "why", status=USAGE)
     assert "leaves versions at or below those that clients hold" in said, said
 
@@ -205,8 +206,8 @@ def test_a_node_that_remembers_more_than_the_recovery_knew_stays_halted(lossy):
         is_halted(api, "this node knows of")
     finally:
         node.stop()
-    said = lossy.recover(database, "--reason", "with the node's memory", state=lossy.third)
-    assert "Epoch 2 has begun." in said, said
+    said = lossy.recover(database, "--reason", "with the node's memory", "--no-repeat", state=lossy.third)
+    assert "Epoch 2 has begun." in said and "Repeated" not in said, said
     fourth = lossy.server.home / "fourth"
     shutil.copytree(lossy.third, fourth)
     node, api = lossy.start("knowing", database, state=str(fourth))
@@ -214,6 +215,37 @@ def test_a_node_that_remembers_more_than_the_recovery_knew_stays_halted(lossy):
         assert "history_restored" in codes(node) and api.get("/readyz?for=writes").status == 200
     finally:
         node.stop()
+
+
+def test_lost_changes_are_repeated_also_after_nodes_have_started(lossy):
+    database, state = lossy.restore("cut_off"), str(lossy.server.home / "cut-off-state")
+    shutil.copytree(lossy.third, state)
+    before = size(lossy, "cut_off")
+    # Nobody leaves a lost kill switch lost by leaving an option out.
+    said = lossy.recover(database, "--reason", "restored the backup", state=state, status=USAGE)
+    assert "3 lost changes can be repeated" in said and "--no-repeat" in said, said
+    assert size(lossy, "cut_off") == before
+    lossy.recover(database, "--reason", "restored the backup", "--no-repeat", state=state)
+    node, api = lossy.start("cut-off", database, state=state)
+    try:
+        assert "history_restored" in codes(node)
+        assert not api.payload(LOST)["kill_switches"]
+        eventually(lambda: lossy.memory(state)["epoch"] == 1)
+    finally:
+        node.stop()
+    shown = json.loads(lossy.recover(database, "--output", "json", state=state))
+    assert len(shown["repeatable"]) == 3 and not shown["lost_events"] and not shown.get("epoch"), shown
+    said = lossy.recover(database, "--reason", "once more", "--repeat", state=state)
+    assert said.count("Repeated: ") == 3 and "has begun" not in said, said
+    node, api = lossy.start("cut-off-again", database, state=state)
+    try:
+        assert [each["scope"] for each in api.payload(LOST)["kill_switches"]] == ["app"]
+        api.must("DELETE", f"/v1/apps/{LOST}/kill-switch?reason=over")
+    finally:
+        node.stop()
+    # What operators have ended since is not engaged again.
+    again = lossy.recover(database, "--reason", "once more", "--repeat", state=state)
+    assert "There was nothing to record." in again, again
 
 
 def test_the_transparency_log_goes_on_under_a_name_that_points_to_the_lost_one(lossy, backup):
@@ -346,7 +378,7 @@ def test_recover_learns_of_lost_events_from_what_receivers_of_webhooks_have(loss
     file.write_text("\n".join(json.dumps(each) for each in [*messages, later]))
     assert json.loads(recover("--output", "json"))["unknown_events"] == 1
     file.write_text("\n".join(json.dumps(each) for each in [*events, *messages]))
-    said = recover("--reason", "restored the backup")
+    said = recover("--reason", "restored the backup", "--no-repeat")
     assert "Epoch 1 has begun" in said and "Repeated" not in said
     # It goes on where it stopped: the messages are of a history that has ended, and can still be repeated.
     said = recover("--reason", "restored the backup", "--repeat")

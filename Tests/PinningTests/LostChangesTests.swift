@@ -132,6 +132,29 @@ import Testing
         #expect(try self.commands(lost).isEmpty)
     }
 
+    @Test func `a lost change is not repeated where the ledger has decided about the same thing since`() throws {
+        let engaged = self.entry(.fleet, .fleet(.killSwitchEngaged(expiresAt: self.end)))
+        let released = self.entry(.fleet, .fleet(.killSwitchReleased), 51)
+        let suspended = self.entry(.access, .access(.principalSuspended(id: "prn_1")), 52)
+        let reinstated = self.entry(.access, .access(.principalReinstated(id: "prn_1")), 53)
+        func repeated(_ history: [(Entry, isLost: Bool)]) throws -> [Command] {
+            LostChanges(
+                in: history.map { LostChanges.HistoryEvent($0.0, isLost: $0.isLost) }, documents: [],
+                leaving: try self.state(), at: noon
+            ).repetitions.map(\.command)
+        }
+        #expect(
+            try repeated([(engaged, true), (suspended, true), (reinstated, false)]) == [
+                .fleet(.engageKillSwitch(expiresAt: self.end))
+            ])
+        #expect(try repeated([(engaged, true), (suspended, true), (released, false), (reinstated, false)]).isEmpty)
+        // What was lost after that is repeated.
+        #expect(
+            try repeated([(suspended, true), (released, false), (engaged, true)]) == [
+                .access(.suspendPrincipal(id: "prn_1")), .fleet(.engageKillSwitch(expiresAt: self.end)),
+            ])
+    }
+
     @Test func `a switch whose shortening was lost is named, and not shortened`() throws {
         var state = try self.state()
         let engage = Command.fleet(.engageKillSwitch(expiresAt: self.end.adding(seconds: 1)))

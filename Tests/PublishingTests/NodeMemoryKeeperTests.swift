@@ -210,6 +210,60 @@ struct NodeMemoryKeeperTests {
         }
     }
 
+    @Test func `a recovery finds what a node has set aside, with the documents as they were then`() async throws {
+        try await Self.run { node, directory, key, nowhere in
+            let file = NodeMemoryFile(directory: directory, key: key)
+            let keeper = Self.keeper(file, node, nowhere)
+            try await keeper.update()
+            try await node.makeKey()
+            let app = try Sample.app()
+            try await node.execute(try Sample.create(app))
+            // The state of a standby that took over, in which a recovery has begun an epoch since.
+            var left = node.node.ledger.view
+            try await node.execute(try Self.engage(app))
+            try await keeper.update()
+            let memory = try await Self.read(file).memory
+            left.state.fleet.evolve(
+                .historyRestored(
+                    HistoryRestoration(
+                        epoch: 1, keptSize: left.head.position,
+                        lost: .init(size: memory.position, root: memory.root.bytes), raisedBy: 1000)), at: .wall)
+            #expect(await SetAside.epochs(in: directory).isEmpty)
+            try await file.setAside(epoch: 0)
+            #expect(await SetAside.epochs(in: directory) == [0])
+            // The node goes on: documents without the switch, in the same files.
+            let next = Self.keeper(file, node, nowhere, remembering: memory)
+            try await node.execute(try Sample.request(.app(app, [.releaseKillSwitch(nil)]), reason: "test"))
+            try await next.update()
+            let aside = NodeMemoryFile(directory: directory, key: key, lostIn: 0)
+            let content = try #require(try await aside.read())
+            #expect(content.memory == memory && content.isAuthentic)
+            let kept = await KeptDocumentsFile(directory: directory, lostIn: 0).read(
+                memory.documents, signedBy: memory.keys)
+            #expect(kept.documents.map(\.killSwitches.count) == [1])
+            let journal = try await EventJournalFile(directory: directory, lostIn: 0).read(memory)
+            func changes(_ journal: EventJournal?) async throws -> LostChanges {
+                let loss = try await HistoryLoss(
+                    of: [KnownHistory(memory, journal: journal, kept: kept, source: "node", isSetAside: true)],
+                    against: left, stored: [:], reader: LedgerReader(pool: node.node.pool))
+                // The loss is over: no other epoch begins for it.
+                #expect(loss.isNone && !loss.isOpen && loss.events.isEmpty)
+                return LostChanges(in: loss.history, documents: loss.documents, leaving: left.state, at: .wall)
+            }
+            let end = try #require(kept.documents.first?.killSwitches.first?.expiresAt)
+            for journal in [journal, nil] {
+                let commands = try await changes(journal).repetitions.map(\.command)
+                guard case .app(app, let steps)? = commands.first, commands.count == 1,
+                    case .engageKillSwitch(nil, let until)? = steps.first
+                else {
+                    Issue.record("the switch is not repeated, but \(commands)")
+                    continue
+                }
+                #expect(until.wholeSeconds == end)
+            }
+        }
+    }
+
     @Test func `a node serves what it has kept where what is stored is no document, and nobody can sign it again`()
         async throws
     {

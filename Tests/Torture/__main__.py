@@ -16,6 +16,7 @@ import clients  # noqa: E402
 import clock_ahead  # noqa: E402
 import clocks  # noqa: E402
 import corruption  # noqa: E402
+import cut_off  # noqa: E402
 import disk  # noqa: E402
 import failover  # noqa: E402
 import issue_times  # noqa: E402
@@ -41,7 +42,7 @@ SEED = 20261121
 CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
     kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting,
-    corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers, fleet,
+    corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers, fleet, cut_off,
 )  # fmt: skip
 
 

@@ -70,11 +70,16 @@ package enum PrivateFile {
     ///
     /// - Throws: ``Failure/unwritable(reason:)``.
     package static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
+        try Self.place(path) { Self.write(bytes, to: $0) }
+    }
+
+    /// - Parameter fill: Writes the file's bytes; false where it fails.
+    private static func place(_ path: String, _ fill: (CInt) -> Bool) throws(Failure) {
         let temporary = "\(path).new"
         unsafe unlink(temporary)
         let file = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw .unwritable(reason: Self.reason()) }
-        let isWhole = Self.write(bytes, to: file) && fsync(file) == 0
+        let isWhole = fill(file) && fsync(file) == 0
         var reason = isWhole ? "" : Self.reason()
         close(file)
         if isWhole {
@@ -103,6 +108,29 @@ package enum PrivateFile {
     package static func link(_ path: String, as name: String) throws(Failure) {
         guard unsafe Foundation.link(path, name) == 0 || errno == EEXIST else {
             throw .unwritable(reason: Self.reason())
+        }
+    }
+
+    /// Copies a file to another name, whole or not at all. What has that name already stays.
+    ///
+    /// - Throws: ``Failure/unwritable(reason:)``.
+    package static func copy(_ path: String, as name: String) throws(Failure) {
+        guard !Self.exists(name) else { return }
+        let source = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard source >= 0 else { throw .unwritable(reason: Self.reason()) }
+        defer { close(source) }
+        try Self.place(name) { Self.copy(source, to: $0) }
+    }
+
+    private static func copy(_ source: CInt, to file: CInt) -> Bool {
+        var part = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = unsafe part.withUnsafeMutableBytes { part in
+                unsafe Foundation.read(source, part.baseAddress, part.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return count == 0 }
+            guard Self.write(Array(part[..<count]), to: file) else { return false }
         }
     }
 

@@ -55,26 +55,55 @@ package struct LostChanges: Hashable, Sendable {
         case change(String)
     }
 
-    /// - Parameters:
-    ///   - lost: The lost events, in their order.
-    ///   - documents: The newest documents that were served before the loss, one of an app. They tell of what no event does.
-    ///   - state: The state that is left.
+    /// An event of a history that was lost in part.
+    package struct HistoryEvent: Sendable {
+        package var entry: Entry
+        /// False for one that the ledger has, from an epoch that began after a loss.
+        package var isLost: Bool
+
+        package init(_ entry: Entry, isLost: Bool) { (self.entry, self.isLost) = (entry, isLost) }
+    }
+
+    /// True for an event that a later one about the same thing takes the place of: the others change nothing here.
+    package static func counts(_ entry: Entry) -> Bool { Self.subject(of: entry) != nil }
+
+    /// - Parameter lost: The lost events, in their order.
     package init(
         of lost: [Entry], documents: [Document] = [], in state: LedgerState, at now: Timestamp
     ) {
+        self.init(
+            in: lost.map { HistoryEvent($0, isLost: true) }, documents: documents, leaving: state, at: now)
+    }
+
+    /// - Parameters:
+    ///   - history: The lost events, and between them those that the ledger has recorded since a loss, in their order. What was
+    ///     decided since then about a thing stands, whatever was lost before.
+    ///   - documents: The newest documents that were served before the loss, one of an app. They tell of what no event does.
+    ///   - state: The state that is left.
+    package init(
+        in history: [HistoryEvent], documents: [Document], leaving state: LedgerState, at now: Timestamp
+    ) {
         var last: [Subject: Entry] = [:]
         var order: [Subject] = []
-        for entry in lost {
+        var decided: Set<Subject> = []
+        for event in history {
+            let entry = event.entry
             guard let subject = Self.subject(of: entry) else { continue }
+            guard event.isLost else {
+                last[subject] = entry
+                decided.insert(subject)
+                continue
+            }
             // The replacement that ends a token first counts.
             if let known = last[subject].flatMap(Self.replacedEnd), let end = Self.replacedEnd(of: entry), known <= end
             {
                 continue
             }
+            decided.remove(subject)
             if last.updateValue(entry, forKey: subject) != nil { order.removeAll { $0 == subject } }
             order.append(subject)
         }
-        for subject in order {
+        for subject in order where !decided.contains(subject) {
             guard let entry = last[subject] else { continue }
             switch Self.judge(entry, in: state, at: now) {
             case .nothing: break

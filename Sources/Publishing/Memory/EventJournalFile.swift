@@ -13,9 +13,11 @@ package struct EventJournalFile: Sendable {
     /// The largest file that is read.
     private static let readLimit = 256 << 20
 
-    /// - Parameter directory: The state directory, of one node alone.
-    package init(directory: String, sizeLimit: Int = 16 << 20) {
-        self.path = "\(directory)/events"
+    /// - Parameters:
+    ///   - directory: The state directory, of one node alone.
+    ///   - epoch: The number of the epoch whose lost end was set aside; nil for the file that the node goes on with.
+    package init(directory: String, sizeLimit: Int = 16 << 20, lostIn epoch: Int64? = nil) {
+        self.path = SetAside.path("\(directory)/events", epoch: epoch)
         self.sizeLimit = sizeLimit
     }
 

@@ -27,6 +27,11 @@ package struct HistoryLoss: Sendable {
     package private(set) var keptSize: Int64
     /// The lost events that something has kept, in their order.
     package private(set) var events: [Entry] = []
+    /// The same events, those that nodes have set aside at earlier losses, and those that the ledger has recorded since losses: by
+    /// epoch and position. Only events that count for lost changes.
+    package private(set) var history: [LostChanges.HistoryEvent] = []
+    /// True where events since an earlier loss are pruned, so that nobody can tell which lost changes were made again since.
+    package private(set) var isPruned = false
     /// How many lost events nothing has kept.
     package private(set) var unknownEvents: Int64 = 0
     package private(set) var overtaken: [Overtaken] = []
@@ -61,15 +66,20 @@ package struct HistoryLoss: Sendable {
         self.keptSize = view.head.position
         let fleet = view.state.fleet
         self.epoch = max(fleet.epoch, known.compactMap(\.epoch).max() ?? 0)
-        var lost: [KnownHistory] = []
+        var (lost, earlier): ([KnownHistory], [KnownHistory]) = ([], [])
         var gathered = Gathered()
         for each in known {
             do {
                 try await reader.check(view.head, goesOnFrom: each.position, root: each.root)
                 gathered.confirmed.append(each.position)
             } catch let fault as LedgerFault where fault.contradictsMemory {
+                let hasEnded = fleet.hasEnded(historyOf: each.position, in: each.epoch)
+                guard !(hasEnded && each.isSetAside) else {
+                    earlier.append(each)
+                    continue
+                }
                 self.contradictions.append(Contradiction(source: each.source, fault: fault))
-                if !fleet.hasEnded(historyOf: each.position, in: each.epoch) { self.isOpen = true }
+                if !hasEnded { self.isOpen = true }
                 lost.append(each)
             }
         }
@@ -86,30 +96,83 @@ package struct HistoryLoss: Sendable {
             guard !missing.isEmpty else { continue }
             versions.append(self.take(missing, source, view, &gathered))
         }
+        for history in earlier {
+            guard let journal = history.journal else { continue }
+            let (parting, _) = try await Self.parting(of: journal, from: view, reader)
+            gathered.earlier.take(journal, of: history, from: parting)
+        }
         self.finish(gathered)
-        self.takeDocuments(of: lost)
+        try await self.takeHistory(gathered, view, reader)
+        self.takeDocuments(of: lost, earlier)
         self.raise(above: versions, view.state)
     }
 
-    private mutating func takeDocuments(of lost: [KnownHistory]) {
+    /// Takes in the newest documents of lost histories that say more than the events.
+    ///
+    /// - Parameter earlier: Histories that nodes have set aside.
+    private mutating func takeDocuments(of lost: [KnownHistory], _ earlier: [KnownHistory]) {
         var (newest, known): ([AppID: Document], [AppID: Int64]) = ([:], [:])
-        for history in lost {
+        // An earlier one explains itself by its own journal.
+        let unexplained = earlier.filter { $0.journal == nil }
+        for history in lost + earlier {
             known.merge(history.versionsAtEnd, uniquingKeysWith: max)
             for document in history.documents where document.version > newest[document.app]?.version ?? 0 {
                 newest[document.app] = document
             }
         }
         // Where every event is known, only a document behind all of them says more.
-        self.documents = newest.values.filter { self.unknownEvents > 0 || $0.version > known[$0.app] ?? 0 }
+        let saysMore = self.unknownEvents > 0 || !unexplained.isEmpty
+        self.documents = newest.values.filter { saysMore || $0.version > known[$0.app] ?? 0 }
             .sorted { $0.app < $1.app }
+    }
+
+    /// Puts the lost events and those since earlier losses in one order.
+    private mutating func takeHistory(_ gathered: Gathered, _ view: LedgerView, _ reader: LedgerReader) async throws {
+        let fleet = view.state.fleet
+        var lost = (gathered.found.entries + gathered.earlier.entries).filter { LostChanges.counts($0.entry) }
+        guard let oldest = lost.map(\.epoch).min() else { return }
+        var recorded: [LostEvents.Numbered] = []
+        if let began = fleet.epochs.first(where: { $0.number > oldest })?.firstPosition {
+            do {
+                recorded = try await Self.counted(began..<max(began, view.head.position), in: fleet, reader)
+            } catch let fault as LedgerFault where fault.isPruned {
+                lost.removeAll { event in fleet.epochs.contains { $0.number > event.epoch } }
+                self.isPruned = true
+            }
+        }
+        // Lost events of an epoch came behind those that are left of it.
+        for epoch in Set((lost + recorded).map(\.epoch)).sorted() {
+            for (events, isLost) in [(recorded, false), (lost, true)] {
+                self.history += events.filter { $0.epoch == epoch }.sorted { $0.entry.position < $1.entry.position }
+                    .map { LostChanges.HistoryEvent($0.entry, isLost: isLost) }
+            }
+        }
+    }
+
+    /// The events of the ledger at some positions that count for lost changes.
+    private static func counted(
+        _ positions: Range<Int64>, in fleet: Fleet, _ reader: LedgerReader
+    ) async throws -> [LostEvents.Numbered] {
+        var (counted, next) = ([LostEvents.Numbered](), positions.lowerBound)
+        while next < positions.upperBound {
+            let page = try await reader.entries(at: next..<positions.upperBound, limit: 1000)
+            guard let last = page.last else { throw LedgerFault.position(expected: next, found: positions.upperBound) }
+            for stored in page where LostChanges.counts(stored.entry) {
+                counted.append(.init(epoch: fleet.epoch(at: stored.entry.position), entry: stored.entry))
+            }
+            next = last.entry.position + 1
+        }
+        return counted
     }
 
     /// What is found out on the way.
     private struct Gathered {
         /// Numbers of events that the ledger shares with the lost history for certain.
         var confirmed: [Int64] = []
-        /// The lost events by position; several where histories differ.
-        var found: [Int64: Set<[UInt8]>] = [:]
+        /// The lost events.
+        var found = LostEvents()
+        /// Those that nodes have set aside at earlier losses.
+        var earlier = LostEvents()
         /// The number of events of the lost history, as far as it is known.
         var end: Int64 = 0
 
@@ -119,16 +182,10 @@ package struct HistoryLoss: Sendable {
 
     /// Puts the lost events in their order, and counts those that nothing has kept.
     private mutating func finish(_ gathered: Gathered) {
-        var unread: Int64 = 0
-        for (_, entries) in gathered.found.sorted(by: { $0.key < $1.key }) {
-            for bytes in entries.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-                do { self.events.append(try Entry(bytes: bytes)) } catch {
-                    // A program of another version may have recorded it. It is authentic all the same.
-                    unread += 1
-                }
-            }
-        }
-        let covered = gathered.found.keys.count { $0 >= self.keptSize && $0 < gathered.end }
+        self.events = gathered.found.entries.map(\.entry)
+        // A program of another version may have recorded what this one cannot read. It is authentic all the same.
+        let unread = gathered.found.count - Int64(self.events.count)
+        let covered = gathered.found.positions.count { $0 >= self.keptSize && $0 < gathered.end }
         self.unknownEvents = max(0, gathered.end - self.keptSize - Int64(covered)) + unread
     }
 
@@ -140,13 +197,11 @@ package struct HistoryLoss: Sendable {
         _ reader: LedgerReader
     ) async throws {
         var partings: [Int64] = []
-        for journal in lost.compactMap(\.journal) {
+        for history in lost {
+            guard let journal = history.journal else { continue }
             let (parting, isExact) = try await Self.parting(of: journal, from: view, reader)
             if isExact { partings.append(parting) }
-            let start = Int64(journal.start.size)
-            for (index, bytes) in journal.entries.enumerated() where start + Int64(index) >= parting {
-                gathered.found[start + Int64(index), default: []].insert(bytes)
-            }
+            gathered.found.take(journal, of: history, from: parting)
         }
         // Where the database only lacks the end, what it has may be the beginning of the lost history; else only what
         // another source confirms is known to be.
@@ -196,17 +251,23 @@ package struct HistoryLoss: Sendable {
                 source: source,
                 fault: first < end
                     ? .rewritten(remembered: first + 1) : .forgotten(remembered: last + 1, found: end)))
-        // What a recovery has ended is shown, and can be repeated; no other epoch begins for it.
-        let open = missing.filter { event in
-            !fleet.epochs.contains {
+        /// The last recovery that has ended the history of an event; nil where none has.
+        func ended(_ event: DeliveredEvent) -> Epoch? {
+            fleet.epochs.last {
                 event.position >= $0.firstPosition
                     && (event.epoch.map { [number = $0.number] in $0 < number } ?? false
                         || event.entry.map { [began = $0.beganAt] in $0.time < began } ?? false)
             }
         }
+        // What a recovery has ended is shown, and can be repeated; no other epoch begins for it.
+        let open = missing.filter { ended($0) == nil }
         if !open.isEmpty { self.isOpen = true }
         if first < end { self.keptSize = min(self.keptSize, gathered.shared(before: first)) }
-        for event in missing { gathered.found[event.position, default: []].insert(event.bytes) }
+        for event in missing {
+            // One that does not say its epoch is of the last one that it can be of.
+            let epoch = event.epoch ?? ended(event).map { $0.number - 1 } ?? fleet.epoch
+            gathered.found.take(event.bytes, at: event.position, in: epoch)
+        }
         gathered.end = max(gathered.end, last + 1)
         let epochs = open.compactMap(\.epoch)
         self.epoch = max(self.epoch, epochs.max() ?? 0)

@@ -131,10 +131,11 @@ package struct KeptDocumentsFile: Sendable {
 
     /// - Parameters:
     ///   - directory: The state directory, of one node alone.
+    ///   - epoch: The number of the epoch whose lost end was set aside; nil for the file that the node goes on with.
     ///   - smallSize: Bytes up to which a file is only appended to.
     ///   - largeSize: Bytes that a file has at the most, unless the present documents alone take four fifths of it.
-    package init(directory: String, smallSize: Int = 1 << 20, largeSize: Int = 1 << 30) {
-        self.path = "\(directory)/documents"
+    package init(directory: String, lostIn epoch: Int64? = nil, smallSize: Int = 1 << 20, largeSize: Int = 1 << 30) {
+        self.path = SetAside.path("\(directory)/documents", epoch: epoch)
         (self.smallSize, self.largeSize) = (smallSize, largeSize)
     }
 

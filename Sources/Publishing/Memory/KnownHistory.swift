@@ -20,17 +20,23 @@ package struct KnownHistory: Sendable {
     package var documents: [Document] = []
     /// The versions of documents that were made of the first ``position`` events.
     package var versionsAtEnd: [AppID: Int64] = [:]
+    /// True where the node has gone on with a later epoch since, and has set its files aside.
+    package var isSetAside = false
 
     /// What a node remembers.
     ///
     /// - Parameter kept: The documents that it has kept.
-    package init(_ memory: NodeMemory, journal: EventJournal?, kept: KeptDocuments = .none, source: String) {
+    package init(
+        _ memory: NodeMemory, journal: EventJournal?, kept: KeptDocuments = .none, source: String,
+        isSetAside: Bool = false
+    ) {
         let served = memory.documents.merging(kept.remembered) { $1 }
         self.init(
             position: memory.position, root: memory.root, epoch: memory.epoch, versions: served.mapValues(\.version),
             journal: journal, source: source)
         self.documents = kept.documents
         self.versionsAtEnd = memory.documents.mapValues(\.version)
+        self.isSetAside = isSetAside
     }
 
     /// What an earlier report of `fsck` states.

@@ -43,14 +43,19 @@ package struct NodeMemoryFile: Sendable {
     private static let purpose = "node-memory"
     private static let additionPurpose = "node-memory-addition"
 
-    /// - Parameter directory: The state directory, of this node alone.
-    package init(directory: String, key: KeyEncryptionKey?) {
-        self.path = "\(directory)/memory"
+    /// The name of the file in its directory.
+    static let name = "memory"
+    private let additionsPath: String
+
+    /// - Parameters:
+    ///   - directory: The state directory, of this node alone.
+    ///   - epoch: The number of the epoch whose lost end was set aside; nil for the file that the node goes on with.
+    package init(directory: String, key: KeyEncryptionKey?, lostIn epoch: Int64? = nil) {
+        self.path = SetAside.path("\(directory)/\(Self.name)", epoch: epoch)
+        self.additionsPath = SetAside.path("\(directory)/additions", epoch: epoch)
         self.directory = directory
         self.key = key
     }
-
-    private var additionsPath: String { "\(self.directory)/additions" }
 
     /// Reads the memory with its additions, on a thread of its own; nil where there is none.
     package func read() async throws(Failure) -> Content? {
@@ -113,18 +118,22 @@ package struct NodeMemoryFile: Sendable {
     }
 
     /// Gives a memory, and the events and documents beside it, second names, under which they stay: the ledger that they
-    /// are of is lost, and an auditor may want to see them. The memory is in force until the next one replaces it.
+    /// are of is lost, `recover` repeats what they tell of, and an auditor may want to see them. The memory is in force until the
+    /// next one replaces it.
     package func setAside(epoch: Int64) async throws(Failure) {
-        let paths = [
-            self.path, self.additionsPath, EventJournalFile(directory: self.directory).path,
-            KeptDocumentsFile(directory: self.directory).path,
-        ]
+        // Documents of the next epoch are added to the present file.
+        let documents = KeptDocumentsFile(directory: self.directory).path
+        // The memory last: where it has its second name, the others have theirs.
+        let linked = [self.additionsPath, EventJournalFile(directory: self.directory).path, self.path]
         let failure = await DetachedThread.run { () -> PrivateFile.Failure? in
-            for path in paths where PrivateFile.exists(path) {
-                do throws(PrivateFile.Failure) {
-                    try PrivateFile.link(path, as: "\(path).lost-in-epoch-\(epoch)")
-                } catch { return error }
-            }
+            do throws(PrivateFile.Failure) {
+                if PrivateFile.exists(documents) {
+                    try PrivateFile.copy(documents, as: SetAside.path(documents, epoch: epoch))
+                }
+                for path in linked where PrivateFile.exists(path) {
+                    try PrivateFile.link(path, as: SetAside.path(path, epoch: epoch))
+                }
+            } catch { return error }
             return nil
         }
         guard let failure else { throw .file(.unwritable(reason: "the system has no thread to give")) }

@@ -22,7 +22,10 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
 
             With --reason it begins a new epoch: it raises the version of every document above all that were served, so \
             that clients take the next ones, and gives the transparency log a new name. With --repeat it also repeats \
-            lost kill switches and revocations. Then restart every node.
+            lost kill switches and revocations; without it, it asks where there are any. Then restart every node.
+
+            If it was interrupted, run it again in the same way, also where nodes have started in between: what they \
+            remember of the lost events stays in their state directories.
 
             Without --reason it changes nothing. `pinledger handbook recovery` explains each step.
 
@@ -51,15 +54,19 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         help: ArgumentHelp(
             "New name of the transparency log. Default: the present one with /epoch-N.", valueName: "name"))
     var logOrigin: String?
-    @Flag(name: .customLong("repeat"), help: "Repeat lost kill switches and revocations. Needs --reason.")
-    var repeats = false
+    @Flag(
+        name: .customLong("repeat"), inversion: .prefixedNo,
+        help:
+            "Repeat lost kill switches and revocations, or leave them lost. Needs --reason. Default: ask where there are any."
+    )
+    var repeats: Bool?
     @Option(help: ArgumentHelp("Reason. With it, the new epoch is recorded.", valueName: "text"))
     var reason: String?
     @Option(name: [.short, .long], help: "Form of the output.") var output: OutputForm = .table
 
     func run() async throws {
-        guard self.reason != nil || !self.repeats else {
-            throw CommandFailure("--repeat needs --reason", status: .usage)
+        guard self.reason != nil || self.repeats == nil else {
+            throw CommandFailure("--repeat and --no-repeat need --reason", status: .usage)
         }
         let reason = try self.reason.map { text throws in
             do { return try Reason(text) } catch { throw CommandFailure("--reason \(error)", status: .usage) }
@@ -120,15 +127,17 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         let loss = try await HistoryLoss(
             of: known, delivered: delivered, against: view, stored: stored, reader: LedgerReader(pool: services.pool))
         let changes = LostChanges(
-            of: loss.events, documents: loss.documents, in: view.state, at: services.clock())
+            in: loss.history, documents: loss.documents, leaving: view.state, at: services.clock())
         let plan = try self.plan(loss, view.state, isBlind: known.isEmpty && delivered.allSatisfy { $0.events.isEmpty })
         if self.raiseBy != nil, plan.restoration == nil {
             Console.error(
                 "By what is known nothing is lost, so versions are not raised. Leave --memory, --state-directory, --report and --delivered out to raise them all the same."
             )
         }
-        let report = RecoveryReport(position: view.head.position, loss: loss, changes: changes, plan: plan)
+        let report = RecoveryReport(
+            position: view.head.position, epoch: view.state.fleet.epoch, loss: loss, changes: changes, plan: plan)
         guard let reason else { return report.show(self.output, nil) }
+        let repeats = try self.repeats ?? Self.isToRepeat(changes)
         var outcome = RecoveryReport.Outcome()
         let issuer = LocalOperator(services: services)
         if let restoration = plan.restoration {
@@ -142,13 +151,36 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
             try await issuer.execute(.log(.continueAs(origin, after: end)), because: reason)
             outcome.logOrigin = origin
         }
-        if self.repeats { outcome.repeated = await self.repeated(changes, issuer) }
+        if repeats { outcome.repeated = await self.repeated(changes, issuer) }
         report.show(self.output, outcome)
         let failed = outcome.repeated.filter { $0.failure != nil }.count
         if failed > 0 {
             throw CommandFailure(
                 "\(failed) of the lost changes could not be repeated",
                 advice: "Make them by hand once the nodes run.", status: .refused)
+        }
+    }
+
+    /// Asks on a terminal whether lost changes are to be repeated, where there are any: without them, documents of the new epoch take
+    /// a lost kill switch away from clients that have it.
+    private static func isToRepeat(_ changes: LostChanges) throws -> Bool {
+        let count = changes.repetitions.count
+        guard count > 0 else { return false }
+        guard isatty(STDIN_FILENO) == 1 else {
+            throw CommandFailure(
+                "nothing was recorded: \(count) lost \(count == 1 ? "change" : "changes") can be repeated, and neither --repeat nor --no-repeat is given",
+                advice:
+                    "Run it without --reason to see them, then with --repeat, or with --no-repeat to leave them lost.",
+                status: .usage)
+        }
+        for repetition in changes.repetitions { Console.error(RecoveryReport.text(of: repetition.source)) }
+        Console.error(
+            "Type repeat to repeat \(count == 1 ? "this lost change" : "these \(count) lost changes"), or leave to leave them lost:"
+        )
+        switch readLine()?.trimmingCharacters(in: .whitespaces) {
+        case "repeat": return true
+        case "leave": return false
+        default: throw CommandFailure("nothing was recorded", advice: "Give --repeat or --no-repeat.")
         }
     }
 
@@ -262,25 +294,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     private func known(_ configuration: NodeConfiguration) async throws -> [KnownHistory] {
         var known: [KnownHistory] = []
         for directory in (configuration.memory.directory.map { [$0] } ?? []) + self.memory {
-            let file = NodeMemoryFile(directory: directory, key: configuration.keyEncryptionKey)
-            do throws(NodeMemoryFile.Failure) {
-                guard let content = try await file.read() else {
-                    Console.error("No node has kept a memory in \(directory).")
-                    continue
-                }
-                if !content.isAuthentic, configuration.keyEncryptionKey != nil {
-                    Console.error(
-                        "\(file.path) is not authenticated with this key-encryption key. It is used all the same.")
-                }
-                let kept = try await Self.documents(in: directory, content.memory)
-                known.append(
-                    KnownHistory(
-                        content.memory, journal: await Self.journal(in: directory, content.memory), kept: kept,
-                        source: file.path))
-            } catch {
-                let text = error.text(file.path)
-                throw CommandFailure(text.message, advice: text.advice)
-            }
+            known += try await self.remembered(in: directory, configuration)
         }
         for file in self.report {
             let data = try GivenFile.data(file)
@@ -292,11 +306,40 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         return known
     }
 
+    /// What a node remembers of the ledger, and what it has set aside at earlier losses.
+    private func remembered(
+        in directory: String, _ configuration: NodeConfiguration
+    ) async throws -> [KnownHistory] {
+        var known: [KnownHistory] = []
+        for epoch in [nil] + (await SetAside.epochs(in: directory)).map(Optional.some) {
+            let file = NodeMemoryFile(directory: directory, key: configuration.keyEncryptionKey, lostIn: epoch)
+            do throws(NodeMemoryFile.Failure) {
+                guard let content = try await file.read() else {
+                    Console.error("No node has kept a memory in \(directory).")
+                    continue
+                }
+                if !content.isAuthentic, configuration.keyEncryptionKey != nil {
+                    Console.error(
+                        "\(file.path) is not authenticated with this key-encryption key. It is used all the same.")
+                }
+                let kept = try await Self.documents(
+                    KeptDocumentsFile(directory: directory, lostIn: epoch), content.memory)
+                let journal = await Self.journal(EventJournalFile(directory: directory, lostIn: epoch), content.memory)
+                known.append(
+                    KnownHistory(
+                        content.memory, journal: journal, kept: kept, source: file.path, isSetAside: epoch != nil))
+            } catch {
+                let text = error.text(file.path)
+                throw CommandFailure(text.message, advice: text.advice)
+            }
+        }
+        return known
+    }
+
     /// The documents that a node has kept beside its memory.
     private static func documents(
-        in directory: String, _ memory: NodeMemory
+        _ file: KeptDocumentsFile, _ memory: NodeMemory
     ) async throws(NodeMemoryFile.Failure) -> KeptDocuments {
-        let file = KeptDocumentsFile(directory: directory)
         do throws(PrivateFile.Failure) {
             return try await file.read(memory.documents, signedBy: memory.keys)
         } catch {
@@ -318,8 +361,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     /// The events that a node has kept. Without them the rest of the memory still counts.
-    private static func journal(in directory: String, _ memory: NodeMemory) async -> EventJournal? {
-        let file = EventJournalFile(directory: directory)
+    private static func journal(_ file: EventJournalFile, _ memory: NodeMemory) async -> EventJournal? {
         do { return try await file.read(memory) } catch {
             let why = (error as? PrivateFile.Failure)?.text("the node's events", file.path).message ?? "\(error)"
             Console.error("The lost events cannot be shown from \(file.path): \(why).")

@@ -24,6 +24,8 @@ struct RecoveryReport: Sendable {
 
     /// The number of events in the database.
     var position: Int64
+    /// The number of the ledger's epoch.
+    var epoch: Int64
     var loss: HistoryLoss
     var changes: LostChanges
     var plan: Plan
@@ -33,6 +35,7 @@ struct RecoveryReport: Sendable {
     func show(_ output: OutputForm, _ outcome: Outcome?) {
         guard output.isTable else { return Console.print(self.json(outcome), output) }
         self.showLoss()
+        self.showChanges()
         guard let outcome else { return self.showPlan() }
         if let epoch = outcome.began, let restoration = self.plan.restoration {
             Console.print(
@@ -85,6 +88,14 @@ struct RecoveryReport: Sendable {
             }
             Console.print(table)
         }
+    }
+
+    private func showChanges() {
+        if self.loss.isPruned {
+            Console.error(
+                "Lost changes from before epoch \(self.epoch) are left out: events since then are pruned, so that nothing shows which were made again."
+            )
+        }
         for source in self.changes.revivals {
             Console.print("In force again, because its end is lost: \(Self.text(of: source)) (\(source.stream)).")
         }
@@ -94,7 +105,7 @@ struct RecoveryReport: Sendable {
         }
     }
 
-    private static func text(of source: LostChanges.Source) -> String {
+    static func text(of source: LostChanges.Source) -> String {
         switch source {
         case .event(let entry): EventLine.text(of: entry.json)
         case .document(_, let version, let subject): "\(subject), by version \(version) of the document"
@@ -120,7 +131,8 @@ struct RecoveryReport: Sendable {
         guard self.plan.restoration != nil || self.plan.logOrigin != nil || !self.changes.repetitions.isEmpty else {
             return
         }
-        Console.print("Nothing was recorded. To go on, stop the nodes and run this command again with --reason.")
+        let option = self.changes.repetitions.isEmpty ? "--reason" : "--reason and --repeat"
+        Console.print("Nothing was recorded. To go on, stop the nodes and run this command again with \(option).")
     }
 
     private func json(_ outcome: Outcome?) -> JSON {
