@@ -1,5 +1,6 @@
 """Databases whose schema this program does not have: what every command that opens one says."""
 
+import json
 import subprocess
 
 import pytest
@@ -46,6 +47,24 @@ def test_doctor_says_why_a_database_from_before_the_first_release_is_refused(own
     done = own_server.cli("doctor", "--database", old, "--listen", f"127.0.0.1:{own_server.port}", status=1)
     assert REASON in done.stdout
     assert "Create a new database and run `pinledger migrate`." in done.stdout
+
+
+def test_doctor_says_that_the_system_sorts_otherwise_than_when_the_database_was_made(own_server):
+    own_server.sql("CREATE DATABASE sorted TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C' ENCODING 'UTF8'")
+    database = own_server.connection_string.replace("dbname=pinledger", "dbname=sorted")
+    own_server.cli("migrate", "--database", database.replace("user=pinledger_dev", "user=postgres"))
+
+    def collation() -> dict:
+        done = subprocess.run(
+            [BINARY, "doctor", "--database", database, "--listen", f"127.0.0.1:{free_port()}", "--output", "json"],
+            env=own_server.environment, capture_output=True, text=True, timeout=300)  # fmt: skip
+        return {finding["subject"]: finding for finding in json.loads(done.stdout)}["collation"]
+
+    assert collation()["verdict"] == "ok"
+    own_server.sql("UPDATE pg_database SET datcollversion = '1' WHERE datname = 'sorted'")
+    found = collation()
+    assert found["verdict"] == "warn" and "not concerned" in found["detail"], found
+    assert 'ALTER DATABASE "sorted" REFRESH COLLATION VERSION' in found["advice"], found
 
 
 def test_dev_says_which_directory_from_before_the_first_release_to_delete():

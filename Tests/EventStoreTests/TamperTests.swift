@@ -235,7 +235,7 @@ struct TamperTests {
                 position, stream_version, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash)
             SELECT 2, stream_version + 1, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash
             FROM pinledger.event WHERE position = 1
-            """, .occupied(position: 2)
+            """, .occupied(position: 2, index: "event_00000000000000_stream")
         ),
     ]
 

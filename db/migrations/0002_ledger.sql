@@ -55,10 +55,10 @@ CREATE TABLE pinledger.event (
     position       bigint      NOT NULL,
     stream_version bigint      NOT NULL CHECK (stream_version > 0),
     recorded_at    timestamptz NOT NULL,
-    stream         text        NOT NULL,
-    type           text        NOT NULL,
-    actor_kind     text        NOT NULL,
-    actor_id       text        NOT NULL,
+    stream         text        COLLATE "C" NOT NULL,
+    type           text        COLLATE "C" NOT NULL,
+    actor_kind     text        COLLATE "C" NOT NULL,
+    actor_id       text        COLLATE "C" NOT NULL,
     -- C2SP tlog-tiles: an entry bundle gives each entry's length in 16 bits.
     entry          bytea       NOT NULL CHECK (octet_length(entry) <= 65535),
     leaf_hash      bytea       NOT NULL CHECK (octet_length(leaf_hash) = 32),
@@ -171,7 +171,7 @@ ALTER TABLE pinledger.tree_node ENABLE ALWAYS TRIGGER refuse_change, ENABLE ALWA
 -- The length of each stream. A partitioned table cannot keep (stream, stream_version) unique across its partitions, so
 -- this table is the authority, and an index on each partition the backstop.
 CREATE TABLE pinledger.stream (
-    name          text   NOT NULL,
+    name          text   COLLATE "C" NOT NULL,
     version       bigint NOT NULL CHECK (version > 0),
     last_position bigint NOT NULL,
     -- The part of the key that grows: see head.position_block.
@@ -187,8 +187,8 @@ GRANT SELECT ON pinledger.stream TO pinledger_app, pinledger_reader;
 
 -- Commands that came with an idempotency key, and what they recorded.
 CREATE TABLE pinledger.command (
-    actor          text        NOT NULL,
-    key            text        NOT NULL,
+    actor          text        COLLATE "C" NOT NULL,
+    key            text        COLLATE "C" NOT NULL,
     digest         bytea       NOT NULL CHECK (octet_length(digest) = 32),
     first_position bigint      NOT NULL,
     event_count    integer     NOT NULL CHECK (event_count >= 0),

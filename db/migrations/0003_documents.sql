@@ -2,14 +2,14 @@ SET LOCAL ROLE pinledger_owner;
 
 -- The current signed document of each app: the bytes that every node serves.
 CREATE TABLE pinledger.document (
-    app            text        NOT NULL,
+    app            text        COLLATE "C" NOT NULL,
     version        bigint      NOT NULL CHECK (version > 0),
     -- The position after the last event that the document takes in.
     position       bigint      NOT NULL,
     content_sha256 bytea       NOT NULL CHECK (octet_length(content_sha256) = 32),
     issued_at      timestamptz NOT NULL,
     expires_at     timestamptz NOT NULL,
-    kid            text        NOT NULL,
+    kid            text        COLLATE "C" NOT NULL,
     body           bytea       NOT NULL,
     -- Which change of the table made the row what it is: grows from commit to commit.
     change         bigint      NOT NULL DEFAULT 0,
@@ -49,7 +49,7 @@ CREATE TRIGGER number BEFORE INSERT OR UPDATE ON pinledger.document
     FOR EACH ROW EXECUTE FUNCTION pinledger.number_document();
 
 -- The apps that have a document. Publishers of an app's document take turns by locking its row, which never changes.
-CREATE TABLE pinledger.published_app (app text PRIMARY KEY);
+CREATE TABLE pinledger.published_app (app text COLLATE "C" PRIMARY KEY);
 
 -- The highest version that the ledger allows for an app's document: the number of events of its stream and of the fleet's, and
 -- what HistoryRestored events have raised all versions by.
@@ -111,7 +111,8 @@ BEGIN
 
     -- All publishers lock in the same order, so two of them cannot wait for each other. Each statement below sees what
     -- the previous publisher stored.
-    INSERT INTO published_app SELECT DISTINCT a.app FROM unnest(p_app) a (app) ORDER BY 1 ON CONFLICT DO NOTHING;
+    INSERT INTO published_app SELECT DISTINCT a.app COLLATE "C" FROM unnest(p_app) a (app) ORDER BY 1
+        ON CONFLICT DO NOTHING;
     PERFORM FROM published_app a WHERE a.app = ANY (p_app) ORDER BY a.app FOR UPDATE;
 
     -- A second document of an app, which can only have been written by hand, must not prevent repairing the first.

@@ -9,8 +9,8 @@ SET LOCAL ROLE pinledger_owner;
 
 -- Private halves of the keys that sign documents.
 CREATE TABLE pinledger.signing_secret (
-    kid        text        PRIMARY KEY CHECK (octet_length(kid) BETWEEN 1 AND 300),
-    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    kid        text        COLLATE "C" PRIMARY KEY CHECK (octet_length(kid) BETWEEN 1 AND 300),
+    kek_id     text        COLLATE "C" NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
     nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
     ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
@@ -31,9 +31,9 @@ GRANT EXECUTE ON FUNCTION pinledger.erase_signing_secret TO pinledger_app;
 
 -- Private halves of the keys that sign deployed clients' formats.
 CREATE TABLE pinledger.client_secret (
-    secret     text        PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
-    app        text        NOT NULL CHECK (octet_length(app) BETWEEN 1 AND 300),
-    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    secret     text        COLLATE "C" PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
+    app        text        COLLATE "C" NOT NULL CHECK (octet_length(app) BETWEEN 1 AND 300),
+    kek_id     text        COLLATE "C" NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
     nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
     ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
@@ -69,9 +69,9 @@ GRANT EXECUTE ON FUNCTION pinledger.erase_client_secrets_except TO pinledger_app
 
 -- Keys with which clients sign their reports.
 CREATE TABLE pinledger.telemetry_secret (
-    secret     text        PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
-    app        text        NOT NULL CHECK (octet_length(app) BETWEEN 1 AND 300),
-    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    secret     text        COLLATE "C" PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
+    app        text        COLLATE "C" NOT NULL CHECK (octet_length(app) BETWEEN 1 AND 300),
+    kek_id     text        COLLATE "C" NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
     nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
     ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
@@ -104,9 +104,9 @@ GRANT EXECUTE ON FUNCTION pinledger.erase_telemetry_secrets_except TO pinledger_
 
 -- Keys with which webhooks' deliveries are signed.
 CREATE TABLE pinledger.webhook_secret (
-    secret     text        PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
-    webhook    text        NOT NULL CHECK (octet_length(webhook) BETWEEN 1 AND 300),
-    kek_id     text        NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
+    secret     text        COLLATE "C" PRIMARY KEY CHECK (octet_length(secret) BETWEEN 1 AND 300),
+    webhook    text        COLLATE "C" NOT NULL CHECK (octet_length(webhook) BETWEEN 1 AND 300),
+    kek_id     text        COLLATE "C" NOT NULL CHECK (octet_length(kek_id) BETWEEN 1 AND 100),
     nonce      bytea       NOT NULL CHECK (octet_length(nonce) BETWEEN 1 AND 64),
     ciphertext bytea       NOT NULL CHECK (octet_length(ciphertext) BETWEEN 1 AND 16384),
     created_at timestamptz NOT NULL DEFAULT now()
@@ -196,7 +196,7 @@ GRANT EXECUTE ON FUNCTION pinledger.rewrap_secrets TO pinledger_app;
 CREATE TABLE pinledger.material (
     digest    bytea       NOT NULL,
     -- A SubjectPublicKeyInfo, or a whole certificate (RFC 5280).
-    kind      text        NOT NULL CHECK (kind IN ('public_key', 'certificate')),
+    kind      text        COLLATE "C" NOT NULL CHECK (kind IN ('public_key', 'certificate')),
     der       bytea       NOT NULL CHECK (octet_length(der) BETWEEN 1 AND 131072),
     stored_at timestamptz NOT NULL DEFAULT now(),
     -- Includes the time, so that the sweep finds what is old without reading the bytes.

@@ -5,10 +5,10 @@ SET LOCAL ROLE pinledger_owner;
 
 -- One chain of certificates that one address of an endpoint presented.
 CREATE TABLE pinledger.observation (
-    endpoint      text        NOT NULL CHECK (octet_length(endpoint) <= 300),
+    endpoint      text        COLLATE "C" NOT NULL CHECK (octet_length(endpoint) <= 300),
     -- The place in the network that the probe was sent from.
-    vantage       text        NOT NULL CHECK (octet_length(vantage) <= 64),
-    address       text        NOT NULL CHECK (octet_length(address) <= 64),
+    vantage       text        COLLATE "C" NOT NULL CHECK (octet_length(vantage) <= 64),
+    address       text        COLLATE "C" NOT NULL CHECK (octet_length(address) <= 64),
     -- SHA-256 of the concatenated certificates in DER.
     chain_sha256  bytea       NOT NULL CHECK (octet_length(chain_sha256) = 32),
     -- What is known of the certificates, the server's own first: a JSON array in canonical form.
@@ -26,8 +26,8 @@ GRANT SELECT ON pinledger.observation TO pinledger_app, pinledger_reader;
 
 -- The newest probe of an endpoint from one place.
 CREATE TABLE pinledger.probe (
-    endpoint     text        NOT NULL CHECK (octet_length(endpoint) <= 300),
-    vantage      text        NOT NULL CHECK (octet_length(vantage) <= 64),
+    endpoint     text        COLLATE "C" NOT NULL CHECK (octet_length(endpoint) <= 300),
+    vantage      text        COLLATE "C" NOT NULL CHECK (octet_length(vantage) <= 64),
     last_attempt timestamptz NOT NULL,
     last_success timestamptz,
     -- Consecutive attempts without an answer.
@@ -71,7 +71,7 @@ CREATE TABLE pinledger.renewal (
     window_start timestamptz NOT NULL,
     window_end   timestamptz NOT NULL CHECK (window_start < window_end),
     -- A page of the authority about it.
-    explanation  text        CHECK (octet_length(explanation) <= 500),
+    explanation  text        COLLATE "C" CHECK (octet_length(explanation) <= 500),
     asked_at     timestamptz NOT NULL
 );
 CREATE INDEX renewal_asked_at ON pinledger.renewal (asked_at);

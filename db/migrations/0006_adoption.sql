@@ -7,15 +7,15 @@ SET LOCAL ROLE pinledger_owner;
 
 -- Requests and reports by the hour and by what the clients said.
 CREATE TABLE pinledger.adoption_count (
-    app         text        NOT NULL,
+    app         text        COLLATE "C" NOT NULL,
     hour        timestamptz NOT NULL,
     -- The version of the document that the clients held: 0 for none, -1 if they said something else, and -2 - v if they
     -- said v and cannot hold it.
     version     bigint      NOT NULL,
     -- The version of the app: empty if the clients did not say, 'other' if there was no room for it.
-    app_version text        NOT NULL CHECK (octet_length(app_version) <= 32),
+    app_version text        COLLATE "C" NOT NULL CHECK (octet_length(app_version) <= 32),
     -- Empty if the clients did not say.
-    platform    text        NOT NULL CHECK (octet_length(platform) <= 16),
+    platform    text        COLLATE "C" NOT NULL CHECK (octet_length(platform) <= 16),
     requests    bigint      NOT NULL,
     reports     bigint      NOT NULL,
     -- How many of both came with an install id.
@@ -28,7 +28,7 @@ GRANT SELECT ON pinledger.adoption_count TO pinledger_app, pinledger_reader;
 -- Sketches of the installs that were seen with a version: HyperLogLog registers of one byte each. A sketch holds what
 -- was seen on its day (UTC) and the next, hashed with the salt of its day.
 CREATE TABLE pinledger.adoption_sketch (
-    app       text        NOT NULL,
+    app       text        COLLATE "C" NOT NULL,
     day       timestamptz NOT NULL,
     version   bigint      NOT NULL CHECK (version >= -1),
     registers bytea       NOT NULL CHECK (octet_length(registers) = 2048),

@@ -5,12 +5,12 @@ SET LOCAL ROLE pinledger_owner;
 
 -- What one process counted for an app's clients in one minute.
 CREATE TABLE pinledger.outcome_minute (
-    app           text        NOT NULL,
+    app           text        COLLATE "C" NOT NULL,
     minute        timestamptz NOT NULL,
     -- Whether the reports were signed with a key of the app.
     authenticated boolean     NOT NULL,
     -- The process. Each has rows of its own and replaces them whole.
-    node          text        NOT NULL CHECK (octet_length(node) <= 32),
+    node          text        COLLATE "C" NOT NULL CHECK (octet_length(node) <= 32),
     -- One in 2^level installs is counted.
     level         integer     NOT NULL CHECK (level BETWEEN 0 AND 32),
     -- Hosts, arms and versions with their counts, and versions of the app, in JSON.

@@ -3,7 +3,7 @@ SET LOCAL ROLE pinledger_owner;
 -- How far each webhook has come. The ledger is the outbox: every event before `cursor` is in webhook_delivery or was
 -- filtered out, and every other event is still to be looked at.
 CREATE TABLE pinledger.webhook_feed (
-    webhook         text   PRIMARY KEY,
+    webhook         text   COLLATE "C" PRIMARY KEY,
     -- The position of the event that created it.
     created         bigint NOT NULL CHECK (created >= 0),
     cursor          bigint NOT NULL CHECK (cursor > created),
@@ -16,11 +16,11 @@ GRANT SELECT ON pinledger.webhook_feed TO pinledger_app, pinledger_reader;
 -- What is to be sent, is being sent and was sent. Open deliveries (pending, failed) are attempted: one of a lane at a
 -- time, in the order of positions.
 CREATE TABLE pinledger.webhook_delivery (
-    webhook          text        NOT NULL,
+    webhook          text        COLLATE "C" NOT NULL,
     position         bigint      NOT NULL,
-    stream           text        NOT NULL,
-    type             text        NOT NULL,
-    state            text        NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'failed', 'delivered', 'dead')),
+    stream           text        COLLATE "C" NOT NULL,
+    type             text        COLLATE "C" NOT NULL,
+    state            text        COLLATE "C" NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'failed', 'delivered', 'dead')),
     -- All attempts ever made. The number of the newest one is its token: only it can settle the delivery.
     attempts         integer     NOT NULL DEFAULT 0,
     -- Those before the last replay. They do not count towards the delay.
@@ -31,12 +31,12 @@ CREATE TABLE pinledger.webhook_delivery (
     next_attempt_at  timestamptz DEFAULT now(),
     -- Until when the attempt under way keeps others from starting.
     lease_until      timestamptz,
-    node             text,
+    node             text COLLATE "C",
     last_status      integer,
-    last_error       text        CHECK (char_length(last_error) <= 500),
+    last_error       text        COLLATE "C" CHECK (char_length(last_error) <= 500),
     settled_at       timestamptz,
     -- What is delivered in order: the events of one stream. The warnings about an app share the lane of its own events.
-    lane             text        NOT NULL GENERATED ALWAYS AS (regexp_replace(stream, '^watch/', 'app/')) STORED,
+    lane             text        COLLATE "C" NOT NULL GENERATED ALWAYS AS (regexp_replace(stream, '^watch/', 'app/')) STORED,
     PRIMARY KEY (webhook, position)
 ) WITH (fillfactor = 70);
 CREATE INDEX webhook_delivery_open ON pinledger.webhook_delivery (webhook, lane, position)

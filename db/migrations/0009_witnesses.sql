@@ -6,7 +6,7 @@ SET LOCAL ROLE pinledger_owner;
 -- The newest checkpoint of the log that witnesses have cosigned: the signed note, as nodes show it.
 CREATE TABLE pinledger.cosigned_checkpoint (
     is_only     boolean     PRIMARY KEY DEFAULT true CHECK (is_only),
-    origin      text        NOT NULL,
+    origin      text        COLLATE "C" NOT NULL,
     -- The number of events.
     size        bigint      NOT NULL CHECK (size > 0),
     note        bytea       NOT NULL CHECK (octet_length(note) <= 65536),
@@ -28,13 +28,13 @@ GRANT EXECUTE ON FUNCTION pinledger.keep_cosigned_checkpoint TO pinledger_app;
 
 -- What has become of the last request to each witness, by its key.
 CREATE TABLE pinledger.witness (
-    vkey        text        PRIMARY KEY CHECK (octet_length(vkey) <= 400),
+    vkey        text        COLLATE "C" PRIMARY KEY CHECK (octet_length(vkey) <= 400),
     asked_at    timestamptz NOT NULL,
     -- The last checkpoint that it has cosigned, and when; NULL for none.
     size        bigint      CHECK (size > 0),
     cosigned_at timestamptz,
     -- Why it has not cosigned the last one that it was asked for; NULL where it has.
-    failure     text        CHECK (octet_length(failure) <= 2000)
+    failure     text        COLLATE "C" CHECK (octet_length(failure) <= 2000)
 );
 GRANT SELECT ON pinledger.witness TO pinledger_app, pinledger_reader;
 

@@ -5,15 +5,15 @@ SET LOCAL ROLE pinledger_owner;
 
 CREATE TABLE pinledger.node (
     -- Drawn at random by each process: 32 hexadecimal digits.
-    id             text        PRIMARY KEY CHECK (id ~ '^[0-9a-f]{32}$'),
+    id             text        COLLATE "C" PRIMARY KEY CHECK (id ~ '^[0-9a-f]{32}$'),
     -- The machine's name and the process's number.
-    name           text        NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 300),
+    name           text        COLLATE "C" NOT NULL CHECK (octet_length(name) BETWEEN 1 AND 300),
     -- The version of its program, the last migration and the highest feature level that this one knows.
-    program        text        NOT NULL CHECK (octet_length(program) BETWEEN 1 AND 100),
+    program        text        COLLATE "C" NOT NULL CHECK (octet_length(program) BETWEEN 1 AND 100),
     schema_version integer     NOT NULL CHECK (schema_version > 0),
     feature_level  bigint      NOT NULL CHECK (feature_level > 0),
     is_read_only   boolean     NOT NULL,
-    state          text        NOT NULL CHECK (octet_length(state) BETWEEN 1 AND 30),
+    state          text        COLLATE "C" NOT NULL CHECK (octet_length(state) BETWEEN 1 AND 30),
     -- The number of events that it has taken in.
     position       bigint      NOT NULL CHECK (position >= 0),
     started_at     timestamptz NOT NULL,

@@ -11,7 +11,7 @@ CREATE TABLE pinledger.pruned_partition (
     end_position   bigint      NOT NULL CHECK (end_position > first_position),
     -- NULL until its copy without entries is in place. The row is there from the copy on: who sees empty entries sees it too.
     pruned_at      timestamptz,
-    pruned_by      text        NOT NULL DEFAULT session_user
+    pruned_by      text        COLLATE "C" NOT NULL DEFAULT session_user
 );
 GRANT SELECT ON pinledger.pruned_partition TO pinledger_app, pinledger_reader;
 

@@ -4,7 +4,7 @@ SET LOCAL ROLE pinledger_owner;
 -- use, and that one is used from a new place. A login of a node could have written it; no token is accepted or refused for it.
 
 CREATE TABLE pinledger.token_use (
-    token_id text        NOT NULL CHECK (token_id ~ '^(tok|cal)_[0-9A-Za-z]{16}$'),
+    token_id text        COLLATE "C" NOT NULL CHECK (token_id ~ '^(tok|cal)_[0-9A-Za-z]{16}$'),
     -- A /24 of IPv4 or a /48 of IPv6.
     network  cidr        NOT NULL CHECK (masklen(network) = CASE family(network) WHEN 4 THEN 24 ELSE 48 END),
     first_at timestamptz NOT NULL,

@@ -5,7 +5,7 @@ SET LOCAL ROLE pinledger_owner;
 
 CREATE TABLE pinledger.audit_deposit (
     id           bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    node         text        NOT NULL CHECK (octet_length(node) BETWEEN 1 AND 300),
+    node         text        COLLATE "C" NOT NULL CHECK (octet_length(node) BETWEEN 1 AND 300),
     -- An array of records in JSON, as they stand in the ledger's events.
     records      bytea       NOT NULL CHECK (octet_length(records) BETWEEN 2 AND 49152),
     omitted      bigint      NOT NULL CHECK (omitted BETWEEN 0 AND 9007199254740991),

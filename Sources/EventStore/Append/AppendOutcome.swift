@@ -46,7 +46,9 @@ enum AppendOutcome: Sendable {
             switch (error.sqlState, error.constraint) {
             case ("23505", "command_pkey"): throw RecordedAlready()
             // The head was as the batch expects it, and is locked: no node wrote whatever else does not fit.
-            case ("23505", _): throw LedgerFault.occupied(position: batch.base.head.position)
+            case ("23505", let index):
+                throw LedgerFault.occupied(
+                    position: batch.base.head.position, index: String(shown: (index ?? "unknown").utf8))
             case ("P0002", _), ("P0003", _): throw LedgerFault.head(position: nil)
             case ("PL001", _): throw LedgerFault.streamHead(position: batch.base.head.position)
             case ("PL005", _):

@@ -147,7 +147,7 @@ package struct Migrator: Sendable {
         CREATE SCHEMA IF NOT EXISTS pinledger;
         CREATE TABLE IF NOT EXISTS pinledger.migration (
             version    integer     PRIMARY KEY,
-            name       text        NOT NULL,
+            name       text        COLLATE "C" NOT NULL,
             checksum   bytea       NOT NULL,
             applied_at timestamptz NOT NULL DEFAULT now()
         );

@@ -84,8 +84,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
     case head(position: Int64?)
     /// A stream's recorded length is not that of its events, found by the append at this position.
     case streamHead(position: Int64)
-    /// The database holds a row at a position that the head says is free.
-    case occupied(position: Int64)
+    /// The database holds a row at a position that the head says is free, or the index of this name says so.
+    case occupied(position: Int64, index: String)
     /// The snapshot from which this node started is not the fold of the ledger's events.
     case snapshot(position: Int64)
     /// A published document with a valid signature has other content than the ledger makes for its version.
@@ -162,8 +162,8 @@ package enum LedgerFault: Error, Hashable, Sendable, CustomStringConvertible {
             "the ledger is said to end at position \(position), and the hashes beside that are not of so many events"
         case .streamHead(let position):
             "the recorded length of a stream is not that of its events, so that nothing can be added at position \(position)"
-        case .occupied(let position):
-            "the ledger is said to end at position \(position), and the database holds something there already"
+        case .occupied(let position, let index):
+            "the ledger is said to end at position \(position), and the database holds something there already, by the index \(index): a row that no node recorded, or a damaged index"
         case .contradicted(let app, let version, let published, let made):
             "version \(version) of the document of \(app) was published with the content \(published) under a valid signature, and the ledger makes the content \(made) of that version"
         case .unrecorded(let app, let version, let recorded):

@@ -64,6 +64,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             await connection.close()
             if let memory = await self.memory(key) { findings.append(memory) }
         }
+            if let collation = await self.collation(connection) { findings.append(collation) }
         findings += await self.server()
         self.show(findings)
         let failed = findings.filter { $0.verdict == .fail }.map(\.subject)
