@@ -110,6 +110,66 @@ struct MigrationTests {
         }
     }
 
+    /// This program's migrations and one that needs a lock for which it waits behind every reader of the events.
+    private static func altering(_ patience: Migrator.Patience) -> Migrator {
+        let version = (Migration.all.map(\.version).max() ?? 0) + 1
+        let sql =
+            "-- works-with: 13\nSET LOCAL ROLE pinledger_owner; ALTER TABLE pinledger.event ADD COLUMN later integer;"
+        return Migrator(migrations: Migration.all + [Migration(version, "later", sql)], patience: patience)
+    }
+
+    @Test(.database) func `appends go on while a migration waits for a reader's lock`() async throws {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        try await TestNode.run(on: database) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            let reader = try await database.connect()
+            try await reader.execute(script: "BEGIN; SELECT count(*) FROM pinledger.event")
+            let (attempts, attempted) = AsyncStream.makeStream(of: Void.self)
+            let migration = Task {
+                let connection = try await database.connect()
+                return try await Self.altering(.init(attempts: .max, pause: .milliseconds(10)))
+                    .migrate(on: connection) { _ in attempted.yield() }
+            }
+            for await _ in attempts { break }
+            // Behind a migrator that waits for the reader, none of them would be answered.
+            for number in 1...5 { _ = try await node.writer.execute(try Sample.rename(app, "name \(number)")) }
+            try await reader.execute(script: "COMMIT")
+            #expect(try await migration.value.map(\.name) == ["later"])
+            _ = try await node.writer.execute(try Sample.rename(app, "in the end"))
+        }
+    }
+
+    @Test(.database) func `a migration ends after some attempts, and names who holds the lock`() async throws {
+        let database = try TestDatabase.current
+        let reader = try await database.connect()
+        try await reader.execute(
+            script: "SET application_name = 'a long dump'; BEGIN; SELECT count(*) FROM pinledger.event")
+        let process = try await reader.query("SELECT pg_backend_pid()").only.int32(0)
+        let connection = try await database.connect()
+        var waits = 0
+        let failure = await Self.failure {
+            _ = try await Self.altering(.init(attempts: 3, pause: .zero)).migrate(on: connection) { _ in waits += 1 }
+        }
+        guard case .locked(_, "later", 3, let holders)? = failure else {
+            Issue.record("\(String(describing: failure))")
+            return
+        }
+        #expect(waits == 2 && holders.map(\.process) == [process])
+        #expect(failure?.description.contains("process \(process) (a long dump, ") == true)
+        // Nothing is left of it.
+        try await reader.execute(script: "COMMIT")
+        #expect(try await Migrator().status(on: connection) == .upToDate(later: 0))
+    }
+
+    @Test func `no migration waits longer for a lock than the migrator lets it`() {
+        for migration in Migration.all {
+            // Statements begin a line; those within a function are indented.
+            let lines = migration.sql.split(separator: "\n").map { $0.uppercased() }
+            #expect(!lines.contains { $0.hasPrefix("LOCK ") || $0.hasPrefix("SET") && $0.contains("LOCK_TIMEOUT") })
+        }
+    }
+
     @Test func `a database that an earlier migrator made is migrated and read`() async throws {
         try await Self.withEmptyDatabase { database in
             let connection = try await database.connect()

@@ -41,6 +41,8 @@ package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertibl
     /// The database was made before the first release, by migrations that were replaced by a shorter set.
     case unreleased
     case failed(version: Int32, name: String, PostgresError)
+    /// Others hold locks that a migration needs, through all its attempts.
+    case locked(version: Int32, name: String, attempts: Int, holders: [LockHolder])
 
     package var description: String {
         switch self {
@@ -54,6 +56,8 @@ package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertibl
             "this database was made by a development version from before the first release, and cannot be migrated"
         case .failed(let version, let name, let error):
             "migration \(version) (\(name)) failed and changed nothing: \(error)"
+        case .locked(let version, let name, let attempts, let holders):
+            "migration \(version) (\(name)) needs a lock that others hold, and has changed nothing in \(attempts) attempts: \(LockHolder.text(of: holders))"
         }
     }
 
@@ -67,16 +71,33 @@ package enum MigrationFailure: Error, Hashable, Sendable, CustomStringConvertibl
         case .unreleased:
             "Create a new database and run `pinledger migrate`. The ledger of the old one cannot be carried over."
         case .failed: nil
+        case .locked:
+            "Wait until these transactions end, or end one with `SELECT pg_terminate_backend(PROCESS)`, and run the command again. Nodes go on meanwhile."
         }
     }
 }
 
 /// Brings a database's schema up to date.
 package struct Migrator: Sendable {
-    private let migrations: [Migration]
+    /// How a migration waits for locks. While it waits for one, everything that comes after it and wants the same table waits behind it.
+    package struct Patience: Sendable {
+        /// The longest wait of one attempt.
+        package var wait = Duration.milliseconds(200)
+        package var attempts = 60
+        /// The time between two attempts, in which others go on.
+        package var pause = Duration.seconds(1)
 
-    package init(migrations: [Migration] = Migration.all) {
+        package init() {}
+
+        package init(attempts: Int, pause: Duration) { (self.attempts, self.pause) = (attempts, pause) }
+    }
+
+    private let migrations: [Migration]
+    private let patience: Patience
+
+    package init(migrations: [Migration] = Migration.all, patience: Patience = Patience()) {
         self.migrations = migrations
+        self.patience = patience
     }
 
     /// The difference between a database's schema and this program's.
@@ -97,45 +118,80 @@ package struct Migrator: Sendable {
 
     /// Applies what is pending, each migration in its own transaction, and returns what it applied.
     ///
-    /// Migrators that run at once wait for each other. If the process dies, the migration it was in leaves nothing
-    /// behind and the next run goes on from there.
+    /// Migrators that run at once wait for each other, as long as the connection's `lock_timeout` allows. If the process dies, the
+    /// migration it was in leaves nothing behind and the next run goes on from there.
     ///
+    /// - Parameter waiting: Called after each attempt that others' locks have kept from ending, with who holds them.
     /// - Throws: ``MigrationFailure``; ``MigrationFailure/inUse(version:name:nodes:)`` where a node has reported within the last
     ///   minute whose program cannot work with a migration.
-    package func migrate(on connection: PostgresConnection) async throws -> [Migration] {
+    package func migrate(
+        on connection: PostgresConnection, waiting: ([LockHolder]) -> Void = { _ in }
+    ) async throws -> [Migration] {
         var done: [Migration] = []
         for migration in self.migrations {
-            let migrations = self.migrations
             do {
-                let applied = try await connection.transaction { @Sendable connection in
-                    try MigrationLock.take(on: connection)
-                    try connection.execute(script: Self.preparation)
-                    guard
-                        case .pending(let pending) = try Self.compare(
-                            migrations, with: try connection.query(Self.applied)),
-                        pending.contains(migration)
-                    else { return false }
-                    let broken = try NodeRegistry.nodes(knowingLessThan: migration.worksWith, on: connection)
-                    guard broken.isEmpty else {
-                        throw MigrationFailure.inUse(version: migration.version, name: migration.name, nodes: broken)
-                    }
-                    try connection.execute(script: migration.sql)
-                    try connection.execute(script: "RESET ROLE")
-                    try connection.query(
-                        "INSERT INTO pinledger.migration (version, name, checksum, works_with) VALUES ($1, $2, $3, $4)",
-                        [
-                            .int32(migration.version), .text(migration.name), .bytes(migration.checksum),
-                            .int32(migration.worksWith),
-                        ]
-                    )
-                    return true
-                }
-                if applied { done.append(migration) }
+                if try await self.apply(migration, on: connection, waiting: waiting) { done.append(migration) }
             } catch let error as PostgresError {
                 throw MigrationFailure.failed(version: migration.version, name: migration.name, error)
             }
         }
         return done
+    }
+
+    /// Applies a migration, in as many attempts as it takes.
+    ///
+    /// - Returns: False where it is applied already.
+    private func apply(
+        _ migration: Migration, on connection: PostgresConnection, waiting: ([LockHolder]) -> Void
+    ) async throws -> Bool {
+        var lasting: [LockHolder] = []
+        for attempt in 1... {
+            do {
+                return try await self.attempt(migration, on: connection)
+            } catch let error as PostgresError where error.sqlState == "55P03" {
+                let holders = try await LockHolder.all(on: connection)
+                // A transaction that was there at every attempt prevents it; one that comes and goes does not.
+                let same = lasting.filter(holders.contains)
+                lasting = same.isEmpty ? holders : same
+                guard attempt < self.patience.attempts else {
+                    throw MigrationFailure.locked(
+                        version: migration.version, name: migration.name, attempts: attempt, holders: lasting)
+                }
+                waiting(lasting)
+                try await Task.sleep(for: self.patience.pause)
+            }
+        }
+        return false
+    }
+
+    private func attempt(_ migration: Migration, on connection: PostgresConnection) async throws -> Bool {
+        let (migrations, wait) = (self.migrations, self.patience.wait)
+        return try await connection.transaction { @Sendable connection in
+            do throws(PostgresError) { try MigrationLock.take(on: connection) } catch {
+                throw MigrationFailure.failed(version: migration.version, name: migration.name, error)
+            }
+            try connection.execute(script: "SET LOCAL lock_timeout = \(Int64(wait / .milliseconds(1)))")
+            try connection.execute(script: Self.preparation)
+            guard
+                case .pending(let pending) = try Self.compare(
+                    migrations, with: try connection.query(Self.applied)),
+                pending.contains(migration)
+            else { return false }
+            let broken = try NodeRegistry.nodes(knowingLessThan: migration.worksWith, on: connection)
+            guard broken.isEmpty else {
+                throw MigrationFailure.inUse(version: migration.version, name: migration.name, nodes: broken)
+            }
+            try connection.execute(script: migration.sql)
+            try connection.execute(script: "RESET ROLE")
+            try connection.query(
+                "INSERT INTO pinledger.migration (version, name, checksum, works_with) VALUES ($1, $2, $3, $4)",
+                [
+                    .int32(migration.version), .text(migration.name), .bytes(migration.checksum),
+                    .int32(migration.worksWith),
+                ]
+            )
+            return true
+        }
     }
 
     /// By way of `jsonb`, because a table that an earlier migrator made has no column `works_with`.
@@ -195,7 +251,7 @@ package struct Migrator: Sendable {
 /// Lets one migrator work at a time. This advisory lock, held to the end of the transaction, only saves the second one
 /// an error: the transaction and the primary key of `migration` keep the schema right.
 private enum MigrationLock {
-    static func take(on connection: isolated PostgresConnection) throws {
+    static func take(on connection: isolated PostgresConnection) throws(PostgresError) {
         try connection.query("SELECT pg_advisory_xact_lock(7809142017)")
     }
 }

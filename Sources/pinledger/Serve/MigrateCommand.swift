@@ -10,6 +10,9 @@ struct MigrateCommand: AsyncParsableCommand {
 
             Use an account that may create roles and the schema `pinledger`. Each migration is one transaction and is \
             applied once. A database whose applied migrations differ from the program's is refused.
+
+            Nodes go on while it runs: it waits a fifth of a second for a lock, lets others go on for a second, and tries \
+            again. After 60 attempts it ends, and names who holds the lock.
             """
     )
 
@@ -28,7 +31,7 @@ struct MigrateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let database = try self.file.database(self.database)
-        // Building an index on a large table takes long.
+        // Building an index on a large table takes long. Another migrator is waited for; each attempt's other locks are taken at once.
         let configuration = PostgresConfiguration(
             connectionString: database, statementTimeout: nil, lockTimeout: .seconds(60))
         do {
@@ -40,7 +43,11 @@ struct MigrateCommand: AsyncParsableCommand {
                     for migration in migrations { Console.print("pending: \(migration.title)") }
                 }
             } else {
-                let done = try await Migrator().migrate(on: connection)
+                var isWaiting = false
+                let done = try await Migrator().migrate(on: connection) { holders in
+                    if !isWaiting { Console.error("waiting for a lock: \(LockHolder.text(of: holders))") }
+                    isWaiting = true
+                }
                 for migration in done { Console.print("applied: \(migration.title)") }
                 if done.isEmpty { Console.print("up to date") }
                 if let role = self.grantTo {
