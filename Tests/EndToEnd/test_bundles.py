@@ -1,5 +1,6 @@
 """Old events whose entries are in entry bundles outside the database."""
 
+import json
 import subprocess
 import urllib.parse
 
@@ -185,6 +186,30 @@ def test_an_audit_reads_the_bundles(pruned_server, directory):
     doctor = [BINARY, "doctor", "--database", database, "--listen", f"127.0.0.1:{free_port()}"]
     told = subprocess.run(doctor, env=pruned_server.environment, capture_output=True, text=True, timeout=300).stdout
     assert f"1 partition with {END} events is pruned" in told
+
+
+def test_a_change_of_the_key_says_what_is_still_to_be_done_for_pruned_events(pruned_server):
+    key, other = str(pruned_server.data / "key-encryption-key"), pruned_server.home / "next-key"
+    other.write_text("E" * 43 + "=")
+    other.chmod(0o600)
+
+    def rewrap(database: str) -> str:
+        return pruned_server.cli(
+            "key", "rewrap", "--database", database, "--kek-file", key, "--new-kek-file", str(other), "--dry-run").stdout
+
+    def kept(key: str) -> dict:
+        done = subprocess.run(
+            [BINARY, "doctor", "--database", pruned_server.connection_string, "--kek-file", key, "--listen",
+             f"127.0.0.1:{free_port()}", "--output", "json"],
+            env=pruned_server.environment, capture_output=True, text=True, timeout=300)  # fmt: skip
+        return {finding["subject"]: finding for finding in json.loads(done.stdout)}["kept snapshot"]
+
+    # The account of a server cannot change what is kept; one that may migrate does.
+    assert "left: what is kept of the snapshot" in rewrap(pruned_server.connection_string)
+    assert "left: what is kept" not in rewrap(superuser(pruned_server))
+    assert kept(key)["verdict"] == "ok"
+    wrong = kept(str(other))
+    assert wrong["verdict"] == "warn" and "pinledger bundles prune" in wrong["advice"], wrong
 
 
 def test_a_node_that_has_to_read_the_whole_ledger_needs_the_bundles(pruned_server, directory):

@@ -507,6 +507,53 @@ struct PruningTests {
         }
     }
 
+    @Test func `a changed key takes over what is kept of a snapshot, where the account may change that`() async throws {
+        try await Self.run { fixture in
+            func key(_ byte: UInt8) -> SnapshotKey { SnapshotKey { sha256([byte] + $0) } }
+            func store(_ byte: UInt8) -> SnapshotStore {
+                SnapshotStore(pool: fixture.node.pool, key: key(byte), logger: .silent)
+            }
+            func retag(_ connection: PostgresConnection) async throws -> [Int] {
+                let retagged = try await connection.transaction { @Sendable connection in
+                    try SnapshotStore.retag(
+                        from: SnapshotKey { sha256([7] + $0) }, to: SnapshotKey { sha256([8] + $0) }, on: connection)
+                }
+                return [retagged.count, retagged.left]
+            }
+            try await fixture.database.execute("DELETE FROM pinledger.snapshot")
+            try await store(7).store(fixture.node.ledger.view)
+            let pruner = try await Pruner(on: fixture.connection)
+            try await pruner.keepSnapshot(at: 1000, verifiedBy: store(7))
+            // The server's own account changes what nodes start from, and not what is kept of it.
+            let app = try await fixture.database.connect(as: .app)
+            #expect(try await retag(app) == [1, 1])
+            #expect(try await !store(8).isKept(at: 1000))
+            #expect(try await store(7).isKept(at: 1000))
+            #expect(try await store(8).load().view.head.position == 1000)
+            // An account that may migrate does both, also afterwards.
+            #expect(try await retag(fixture.connection) == [0, 0])
+            #expect(try await store(8).isKept(at: 1000))
+        }
+    }
+
+    @Test func `the kept snapshot of the form before stays, for the way back`() async throws {
+        try await Self.run { fixture in
+            let form = LedgerState.foldVersion
+            for (number, kept) in [(form - 2, 800), (form - 1, 900), (form, 950), (form + 1, 990)] {
+                try await fixture.database.execute(
+                    """
+                    INSERT INTO pinledger.snapshot (fold_version, position, frontier, digests, tag, kept_tag)
+                    VALUES (\(number), \(kept), '', '', sha256(''), sha256(''))
+                    """)
+            }
+            let pruner = try await Pruner(on: fixture.connection)
+            try await pruner.keepSnapshot(at: 1000, verifiedBy: fixture.snapshots)
+            let kept = try await fixture.database.query(
+                "SELECT position FROM pinledger.snapshot WHERE kept_tag IS NOT NULL ORDER BY position")
+            #expect(try kept.map { try $0.int64(0) } == [900, 990, 1000])
+        }
+    }
+
     @Test func `a partition stays as long as something needs its entries`() async throws {
         try await Self.run { fixture in
             let pruner = try await Pruner(on: fixture.connection)

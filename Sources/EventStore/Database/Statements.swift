@@ -92,7 +92,7 @@ enum Statements {
     }
     /// The tag of every snapshot and the columns that it authenticates.
     static let snapshotTags: PreparedStatement = """
-        SELECT fold_version, position, frontier, digests, tag FROM pinledger.snapshot
+        SELECT fold_version, position, frontier, digests, tag, kept_tag FROM pinledger.snapshot
         """
     static let retagSnapshot: PreparedStatement = "SELECT pinledger.retag_snapshot($1, $2, $3, $4, $5)"
     /// At most `$4` ends of batches at positions [$1, $2) whose MAC names the key $3, the last first.

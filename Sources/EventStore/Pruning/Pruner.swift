@@ -44,8 +44,8 @@ package struct Pruner: Sendable {
         try await self.connection.query("SELECT FROM pinledger.head WHERE mac IS NOT NULL").isEmpty
     }
 
-    /// Keeps a snapshot, with its tag and signature as they are now, and no other: nodes start from it that cannot read pruned
-    /// events.
+    /// Keeps a snapshot, with its tag and signature as they are now, and no other of its form: nodes start from it that cannot read
+    /// pruned events. One of the last form before stays, for the way back to an earlier program.
     ///
     /// - Parameter store: What verifies it once no account of a server can change these any more.
     /// - Throws: ``PruningObstacle/noSnapshot(end:)`` where it cannot be used. Then, others are kept as before.
@@ -60,7 +60,10 @@ package struct Pruner: Sendable {
         try await self.connection.query(
             """
             UPDATE pinledger.snapshot SET kept_tag = NULL, kept_signature = NULL
-            WHERE (fold_version, position) <> ($1, $2) AND kept_tag IS NOT NULL
+            WHERE kept_tag IS NOT NULL
+              AND (fold_version = $1 AND position <> $2
+                   OR fold_version < (SELECT max(fold_version) FROM pinledger.snapshot
+                                       WHERE fold_version < $1 AND kept_tag IS NOT NULL))
             """, place)
     }
 

@@ -163,29 +163,48 @@ package struct SnapshotStore: Sendable {
         }
     }
 
-    /// Authenticates with a new key the snapshots that `old` authenticates, within the connection's transaction.
-    ///
-    /// - Returns: Their number.
+    /// The snapshots that a change of the key was about.
+    package struct Retagged: Sendable {
+        /// Those that the new key authenticates from now on.
+        package var count = 0
+        /// Those of which what is kept for pruned ledgers is still the old key's: only an account that may migrate changes it.
+        package var left = 0
+    }
+
+    /// Authenticates with a new key the snapshots that `old` authenticates, within the connection's transaction; and what is kept of them,
+    /// where the connection's account may change that.
     package static func retag(
         from old: SnapshotKey, to new: SnapshotKey, on connection: isolated PostgresConnection
-    ) throws -> Int {
-        var count = 0
+    ) throws -> Retagged {
+        var retagged = Retagged()
+        let mayKeep = try connection.query("SELECT has_table_privilege('pinledger.snapshot', 'UPDATE')").only.bool(0)
         for row in try connection.query(prepared: Statements.snapshotTags) {
             let (fold, position, tag) = (try row.int32(0), try row.int64(1), try row.bytes(4))
             let seal = SnapshotSeal(
                 foldVersion: fold, position: position, frontier: try row.bytes(2), digests: try row.bytes(3)
             ).bytes
+            let place: [PostgresValue] = [.int32(fold), .int64(position)]
+            let mark: [PostgresValue] = [
+                .bytes(new.tag(of: seal)), new.signature(of: seal).map { .bytes($0) } ?? .null,
+            ]
+            if try row.optionalBytes(5) == old.tag(of: seal) {
+                if mayKeep {
+                    try connection.query(
+                        """
+                        UPDATE pinledger.snapshot SET kept_tag = $3, kept_signature = $4
+                        WHERE fold_version = $1 AND position = $2
+                        """, place + mark)
+                } else {
+                    retagged.left += 1
+                }
+            }
             guard tag == old.tag(of: seal) else { continue }
-            let retagged = try connection.query(
-                prepared: Statements.retagSnapshot,
-                [
-                    .int32(fold), .int64(position), .bytes(tag), .bytes(new.tag(of: seal)),
-                    new.signature(of: seal).map { .bytes($0) } ?? .null,
-                ]
+            let isChanged = try connection.query(
+                prepared: Statements.retagSnapshot, place + [.bytes(tag)] + mark
             ).only.bool(0)
-            if retagged { count += 1 }
+            if isChanged { retagged.count += 1 }
         }
-        return count
+        return retagged
     }
 
     /// The position and the age of the newest snapshot; nil where there is none.

@@ -57,14 +57,18 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 findings.append(await self.ledgerTime(connection))
                 findings.append(await self.nodes(connection))
                 findings.append(await self.access(connection))
+                let verifiers =
+                    try key.map { [BatchVerifier(try $0.batchSigningKey().publicKey)] }
+                    ?? publicKeys.map(BatchVerifier.init)
+                if let kept = await self.keptSnapshot(connection, key, verifiers) { findings.append(kept) }
             }
             findings.append(await self.clock(connection))
             findings.append(await self.durability(connection))
+            if let collation = await self.collation(connection) { findings.append(collation) }
             if let witnesses = await self.witnesses(connection) { findings.append(witnesses) }
             await connection.close()
             if let memory = await self.memory(key) { findings.append(memory) }
         }
-            if let collation = await self.collation(connection) { findings.append(collation) }
         findings += await self.server()
         self.show(findings)
         let failed = findings.filter { $0.verdict == .fail }.map(\.subject)

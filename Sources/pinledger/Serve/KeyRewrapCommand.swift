@@ -23,7 +23,8 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             command again: it finds what a node sealed with the old key meanwhile. Older backups need the old key: \
             keep it as long as you keep them.
 
-            Needs an account with the role pinledger_app.
+            Needs an account with the role pinledger_app. Where events are pruned, use one that may migrate, or run \
+            `pinledger bundles prune` with the new key afterwards: it keeps the snapshot that nodes need.
             """
     )
 
@@ -46,7 +47,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
 
     private struct Done: Sendable {
         var secrets: SecretRewrap.Outcome
-        var snapshots: Int
+        var snapshots: SnapshotStore.Retagged
         var end: EndRewrap.Outcome
     }
 
@@ -132,7 +133,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
                 "\(kind.noun)s", "\(done.secrets.rewrapped[kind] ?? 0)", "\(done.secrets.left[kind] ?? 0)",
             ])
         }
-        table.add(["snapshots", "\(done.snapshots)", "-"])
+        table.add(["snapshots", "\(done.snapshots.count)", "-"])
         table.add([
             "the ledger's end", done.end == .rewrapped ? "1" : "0", done.end == .left ? "1" : "0",
         ])
@@ -140,8 +141,13 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
         for id in done.secrets.unnamed {
             Console.print("left: the signing key \(id), which the ledger does not name; nothing is signed with it")
         }
+        if done.snapshots.left > 0 {
+            Console.print(
+                "left: what is kept of the snapshot that nodes need where events are pruned; run `pinledger bundles prune DIRECTORY` with the new key, as an account that may migrate"
+            )
+        }
         let count =
-            done.secrets.rewrapped.values.reduce(0, +) + done.snapshots + (done.end == .rewrapped ? 1 : 0)
+            done.secrets.rewrapped.values.reduce(0, +) + done.snapshots.count + (done.end == .rewrapped ? 1 : 0)
         if self.dryRun {
             Console.print("dry run: nothing was changed; everything opens with \(old.id) and would open with \(new.id)")
         } else if count == 0 {
