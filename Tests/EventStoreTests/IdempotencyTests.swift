@@ -1,5 +1,6 @@
 import EventStore
 import Fixtures
+import PinWire
 import Pinning
 import Postgres
 import Testing
@@ -34,6 +35,32 @@ struct IdempotencyTests {
             }
             #expect(try await Ledgers.check(database).head.position == first.position + 1)
         }
+    }
+
+    @Test func `a key belongs to the person or service account, whichever of their tokens comes with it`() async throws
+    {
+        func actor(_ token: String, _ principal: String?) -> Actor {
+            Actor(kind: .local, id: token, name: "CI", principalID: principal)
+        }
+        let database = try TestDatabase.current
+        try await TestNode.run(2, on: database) { nodes in
+            func create(_ app: AppID, by actor: Actor) throws -> CommandRequest {
+                try Sample.request(.app(app, [.create(displayName: "CI")]), key: "k", actor: actor)
+            }
+            let (app, other, third) = (try Sample.app(), try Sample.app(), try Sample.app())
+            let first = try await nodes[0].writer.execute(try create(app, by: actor("tok_1", "prn_1")))
+            // After another sign-in, or the renewal of the token.
+            let again = try await nodes[1].writer.execute(try create(app, by: actor("tok_2", "prn_1")))
+            #expect(again.isReplay && again.position == first.position)
+            // Nobody learns what others' keys are, and tokens that are nobody's own have their own.
+            for (app, actor) in [(other, actor("tok_3", "prn_2")), (third, actor("tok_1", nil))] {
+                #expect(try await !nodes[0].writer.execute(try create(app, by: actor)).isReplay)
+            }
+            await #expect(throws: WriteFailure.keyReused) {
+                try await nodes[0].writer.execute(try create(other, by: actor("tok_2", "prn_1")))
+            }
+        }
+        _ = try await Ledgers.check(database)
     }
 
     @Test func `the same key for another request is refused, even if that request would be refused anyway`()

@@ -84,7 +84,9 @@ def audit(ledger: Ledger, acknowledged: list[Acknowledged] = (), *, verify_hashe
                 for level, index, node in frontier.append(leaf):
                     nodes[level, index] = node
                 if key := content.get("idempotency_key"):
-                    places[f"{actor_kind}:{actor_id}", key].append(position)
+                    principal = content["actor"].get("principal_id")
+                    owner = f"principal:{principal}" if principal else f"{actor_kind}:{actor_id}"
+                    places[owner, key].append(position)
         if account.events != size:
             account.fault(f"the head is at {size}, and there are {account.events} events")
         streams = dict(connection.execute("SELECT name, version FROM pinledger.stream").fetchall())

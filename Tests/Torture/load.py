@@ -314,11 +314,11 @@ def document_paths(apps: Iterable[str]) -> list[str]:
 
 
 def actor_of(token: str, port: int) -> str:
-    """The actor that a token's commands are recorded with: kind and id."""
+    """The owner of a token's idempotency keys: the person or service account, or else the token, kind and id."""
     answer = Client(lambda: port, token).request("GET", "/v1/whoami")
     assert answer.status == 200, str(answer)
     actor = answer.json["actor"]
-    return f"{actor['kind']}:{actor['id']}"
+    return f"principal:{actor['principal_id']}" if "principal_id" in actor else f"{actor['kind']}:{actor['id']}"
 
 
 # MARK: Server-sent events

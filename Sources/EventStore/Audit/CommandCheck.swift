@@ -118,7 +118,7 @@ struct CommandCheck: Sendable {
 
 /// A command that was answered to a client as recorded.
 package struct AcknowledgedCommand: Hashable, Sendable {
-    /// `kind:id` as recorded; nil for any actor.
+    /// The owner of the key as recorded, ``Origin/commandKey``; nil for any.
     package var actor: String?
     package var idempotencyKey: String
     /// The `Pinledger-Position` of the answer.
@@ -140,8 +140,10 @@ package struct AcknowledgedCommand: Hashable, Sendable {
 }
 
 extension Origin {
-    /// The idempotency key with its owner; keys of different actors never meet.
+    /// The idempotency key with its owner, whose keys never meet those of others: the person or service account, `principal:id`, since a
+    /// change is repeated with another token after a new sign-in or a renewal; for a token that is nobody's own, the token, `kind:id`.
     var commandKey: CommandKey? {
-        self.idempotencyKey.map { CommandKey(actor: "\(self.actor.kind.rawValue):\(self.actor.id)", key: $0) }
+        let owner = self.actor.principalID.map { "principal:\($0)" } ?? "\(self.actor.kind.rawValue):\(self.actor.id)"
+        return self.idempotencyKey.map { CommandKey(actor: owner, key: $0) }
     }
 }

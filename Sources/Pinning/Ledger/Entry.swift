@@ -141,7 +141,7 @@ package struct Origin: Hashable, Sendable {
     package var requestID: String?
     package var correlationID: String?
     package var causationID: String?
-    /// Chosen by the caller; unique within the actor.
+    /// Chosen by the caller; unique within the actor's person or service account, or else within the actor.
     package var idempotencyKey: String?
 
     package init(
