@@ -253,7 +253,7 @@ def test_a_read_only_node_has_its_requests_recorded_by_another_one(own_server, a
         node.stop()
 
 
-def test_a_node_on_a_standby_leaves_its_records_in_the_primary(own_server, admin):
+def test_a_node_on_a_standby_leaves_its_records_in_the_primary_and_is_seen_there(own_server, admin):
     primary = SimpleNamespace(home=own_server.data / "postgresql", port=5432)
     standby = Cluster(standby_of=primary)
     login = "audit_standby"
@@ -272,6 +272,9 @@ def test_a_node_on_a_standby_leaves_its_records_in_the_primary(own_server, admin
             assert record["outcome"] == "read"
             sessions = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'audit_standby'"
             assert standby.execute("pinledger", sessions)[0][0] > 0, "the node does read from the standby"
+            # Who migrates or raises the feature level learns of it.
+            readers = "SELECT count(*) FROM pinledger.node WHERE is_read_only AND seen_at > now() - interval '1 minute'"
+            eventually(lambda: own_server.sql(readers) == "1", "the node reports itself")
         finally:
             node.stop()
     finally:

@@ -53,6 +53,27 @@ struct DatabaseStateTests {
         #expect(loud.count == 1, "\(loud)")
     }
 
+    @Test(.database) func `a missing partition is named as what it is, and ends once it is there`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let app = try Sample.app()
+            _ = try await node.writer.execute(try Sample.create(app))
+            try await database.execute(
+                "ALTER TABLE pinledger.event DETACH PARTITION pinledger.event_00000000000000")
+            guard case .failure(.unavailable) = await node.attempt(try Sample.rename(app, "no")) else {
+                Issue.record("it is recorded")
+                return
+            }
+            #expect(node.ledger.database.writeFailure?.contains("has no partition") == true)
+            try await database.execute(
+                """
+                ALTER TABLE pinledger.event ATTACH PARTITION pinledger.event_00000000000000
+                FOR VALUES FROM (0) TO (10000000)
+                """)
+            _ = try await node.insist(try Sample.rename(app, "yes"))
+        }
+    }
+
     @Test(.database)
     func `a full disk gives one log line when it begins and one when it ends, and its reason is known`()
         async throws

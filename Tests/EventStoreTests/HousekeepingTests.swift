@@ -1,8 +1,9 @@
-import EventStore
 import Fixtures
 import Pinning
 import Postgres
 import Testing
+
+@testable import EventStore
 
 /// What is forgotten in time, however much it is.
 @Suite(.database, .timeLimit(.minutes(60))) struct HousekeepingTests {
@@ -78,6 +79,44 @@ import Testing
             #expect(try await sweep() == [1, 2, 3, 4])
             try await insert(form, 5, days: 0)
             #expect(try await sweep() == [3, 4, 5])
+            // The way back to the earlier program stays quick for a month.
+            try await database.execute(
+                "UPDATE pinledger.snapshot SET created_at = now() - interval '29 days' WHERE position = 3")
+            #expect(try await sweep() == [3, 4, 5])
+            try await database.execute(
+                "UPDATE pinledger.snapshot SET created_at = now() - interval '31 days' WHERE position = 3")
+            #expect(try await sweep() == [4, 5])
+        }
+    }
+
+    @Test func `partitions that could not be made are tried again in the next round, and all else an hour later`() {
+        var schedule = Housekeeping.Schedule()
+        #expect(schedule.next() == .everything)
+        schedule.lacksPartitions = true
+        #expect(schedule.next() == .partitions)
+        #expect(schedule.next() == .partitions)
+        schedule.lacksPartitions = false
+        #expect((3..<360).allSatisfy { _ in schedule.next() == .nothing })
+        #expect(schedule.next() == .everything)
+    }
+
+    @Test func `a sweep says that another one keeps partitions from being made`() async throws {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            let housekeeping = Housekeeping(ledger: node.ledger, pool: node.pool, logger: node.logger)
+            #expect(try await housekeeping.sweep())
+            try await database.execute(
+                """
+                ALTER TABLE pinledger.event DETACH PARTITION pinledger.event_00000010000000;
+                DROP TABLE pinledger.event_00000010000000;
+                """)
+            // As VACUUM and ANALYZE do.
+            let other = try await database.connect()
+            try await other.execute(
+                script: "BEGIN; LOCK TABLE pinledger.event IN SHARE UPDATE EXCLUSIVE MODE")
+            #expect(try await !housekeeping.sweep())
+            try await other.execute(script: "COMMIT")
+            #expect(try await housekeeping.sweep())
         }
     }
 

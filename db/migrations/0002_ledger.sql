@@ -456,14 +456,16 @@ CREATE FUNCTION pinledger.store_snapshot(
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.store_snapshot TO pinledger_app;
 
--- Deletes snapshots of fold versions before p_fold, once there is one of p_fold. Keeps those of the last day: until
--- then the previous program may come back. Returns how many it deleted.
+-- Deletes snapshots of fold versions before p_fold, once there is one of p_fold. Keeps those of the last day, and the newest of each
+-- fold version for 30 days: until then the previous program may come back. Returns how many it deleted.
 CREATE FUNCTION pinledger.forget_snapshots(p_fold integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     WITH gone AS (
         DELETE FROM snapshot s
          WHERE s.fold_version < p_fold AND s.created_at < now() - interval '1 day' AND s.kept_tag IS NULL
            AND EXISTS (SELECT FROM snapshot n WHERE n.fold_version = p_fold)
+           AND (s.created_at < now() - interval '30 days'
+                OR EXISTS (SELECT FROM snapshot n WHERE n.fold_version = s.fold_version AND n.position > s.position))
         RETURNING 1
     )
     SELECT count(*) FROM gone

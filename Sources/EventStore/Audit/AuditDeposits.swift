@@ -26,16 +26,7 @@ package struct AuditDeposits: Sendable {
         let parameters: [PostgresValue] = [
             .text(node), .bytes(JSON.array(records.map(\.json)).canonicalBytes), .int64(omitted),
         ]
-        if let isKept = try await self.pool.query(Self.statement, parameters).only.optionalBool(0) { return isKept }
-        var configuration = self.pool.configuration
-        configuration.preferredServer = .readWrite
-        let connection = try await PostgresConnection.connect(configuration)
-        let answer: Result<Bool?, any Error>
-        do { answer = .success(try await connection.query(Self.statement, parameters).only.optionalBool(0)) } catch {
-            answer = .failure(error)
-        }
-        await connection.close()
-        return try answer.get() ?? false
+        return try await self.pool.askPrimary(Self.statement, parameters) ?? false
     }
 
     /// Null on a standby, which keeps nothing. A deposit waits for no synchronous standby: repeated because it was not answered in time, it

@@ -103,6 +103,9 @@ package final class DatabaseState: Sendable {
         case (_, "25006"?): return "the database only reads: it is a standby, or was set to"
         case (_, "PL006"?): return "the database has no synchronous standby, which this node requires"
         case (_, "42501"?): return "the database's role may not write"
+        // A check of a table is named.
+        case (_, "23514"?) where error.constraint == nil:
+            return "the table of events has no partition for the next ones: nodes try to make it every ten seconds"
         case (.server, "55P03"?), (.server, "57014"?), (.outcomeUnknown, _):
             return "the database does not confirm changes in time: perhaps it waits for a standby"
         case (_, let state?): return "the database refuses changes (SQLSTATE \(state))"

@@ -55,9 +55,11 @@ package struct Housekeeping: Sendable {
         /// How many rows one call handles, where the call answers with their number; nil where one call does all.
         var limit: Int64?
 
+        /// Fails where a lock is held for long, by ANALYZE or VACUUM, and is tried again soon: without a partition nothing is recorded.
+        static let partitions = Chore(statement: Statements.ensurePartitions)
+
         static func all(telemetryDays: Int) -> [Chore] {
             [
-                Chore(statement: Statements.ensurePartitions),
                 Chore(statement: Statements.forgetCommands, limit: 10_000),
                 Chore(statement: Statements.forgetAdoption),
                 Chore(statement: Statements.forgetDeliveries, limit: 10_000),
@@ -73,24 +75,60 @@ package struct Housekeeping: Sendable {
         static let patience = Duration.seconds(120)
     }
 
+    /// When what is due, in rounds of ten seconds.
+    struct Schedule: Sendable {
+        enum Round: Hashable, Sendable {
+            case everything
+            /// Partitions alone, which could not be made before.
+            case partitions
+            case nothing
+        }
+
+        private var ticks = 0
+        /// True where the last attempt to make partitions has failed.
+        var lacksPartitions = false
+
+        mutating func next() -> Round {
+            defer { self.ticks += 1 }
+            if self.ticks % 360 == 0 { return .everything }
+            return self.lacksPartitions ? .partitions : .nothing
+        }
+    }
+
     /// Creates partitions ahead, removes old idempotency keys, counts, reports, observations, deliveries, uses of tokens and
     /// snapshots of earlier forms once an hour, and stores a snapshot whenever one is due; until cancelled.
     package func run() async {
-        var ticks = 0
+        var schedule = Schedule()
         await PeriodicWorker(every: .seconds(10)).run(logging: .housekeepingFailed, to: self.logger) {
-            defer { ticks += 1 }
-            if ticks % 360 == 0 { try await self.sweep() }
+            switch schedule.next() {
+            case .everything: schedule.lacksPartitions = try await !self.sweep()
+            // That they are missing is in the log already.
+            case .partitions: schedule.lacksPartitions = (try? await self.perform(.partitions)) == nil
+            case .nothing: break
+            }
             try await self.keepSnapshot()
         }
     }
 
     /// Creates partitions ahead and removes all old rows. A task that fails does not prevent the others.
-    package func sweep() async throws(CancellationError) {
-        for chore in Chore.all(telemetryDays: self.telemetryDays) {
-            do { try await self.perform(chore) } catch {
-                guard !Task.isCancelled else { throw CancellationError() }
-                self.logger.log(.housekeepingFailed, ["statement": "\(chore.statement.sql)", "error": "\(error)"])
-            }
+    ///
+    /// - Returns: False where partitions could not be made.
+    @discardableResult
+    package func sweep() async throws(CancellationError) -> Bool {
+        let hasPartitions = try await self.isDone(.partitions)
+        for chore in Chore.all(telemetryDays: self.telemetryDays) { _ = try await self.isDone(chore) }
+        return hasPartitions
+    }
+
+    /// Performs a task, and says in the log where it fails.
+    private func isDone(_ chore: Chore) async throws(CancellationError) -> Bool {
+        do {
+            try await self.perform(chore)
+            return true
+        } catch {
+            guard !Task.isCancelled else { throw CancellationError() }
+            self.logger.log(.housekeepingFailed, ["statement": "\(chore.statement.sql)", "error": "\(error)"])
+            return false
         }
     }
 

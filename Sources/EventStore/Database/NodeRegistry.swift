@@ -37,7 +37,8 @@ package struct NodeReport: Hashable, Sendable {
 /// The nodes that share a database, each as it last reported itself.
 ///
 /// Anyone who may write to the database may have written what stands here: it informs operators, and keeps them from
-/// ending an upgrade too early, and no node trusts an event or a document for it. A node on a standby cannot report.
+/// ending an upgrade too early, and no node trusts an event or a document for it. A node on a standby reports itself to the primary
+/// among the hosts of its connection string, and is not seen where that names none.
 package struct NodeRegistry: Sendable {
     /// How often a node reports itself. The database counts one that was silent for a minute as gone.
     package static let interval = Duration.seconds(10)
@@ -57,13 +58,14 @@ package struct NodeRegistry: Sendable {
         self.pool = pool
     }
 
-    /// Reports a node; a standby keeps no reports.
+    /// Reports a node.
     ///
     /// - Parameter id: 32 hexadecimal digits, drawn by each process.
     package func report(_ report: NodeReport, as id: String) async throws {
-        _ = try await self.pool.query(
+        _ = try await self.pool.askPrimary(
             """
-            SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.report_node($1, $2, $3, $4, $5, $6, $7, $8) END
+            SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone)
+                THEN pinledger.report_node($1, $2, $3, $4, $5, $6, $7, $8) IS NULL END
             """,
             [
                 .text(id), .text(report.name), .text(report.program), .int32(report.schemaVersion),
@@ -73,9 +75,11 @@ package struct NodeRegistry: Sendable {
 
     /// Removes a node that stops.
     package func forget(_ id: String) async throws {
-        _ = try await self.pool.query(
-            "SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone) THEN pinledger.forget_node($1) END",
-            [.text(id)])
+        _ = try await self.pool.askPrimary(
+            """
+            SELECT CASE WHEN \(PostgresConfiguration.isPrimaryAndWaitsForNone)
+                THEN pinledger.forget_node($1) IS NULL END
+            """, [.text(id)])
     }
 
     /// The nodes that have reported within the last day, those that were seen last first: at most 1000.

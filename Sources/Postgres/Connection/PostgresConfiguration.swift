@@ -114,6 +114,11 @@ extension PostgresConfiguration: CustomStringConvertible, CustomDebugStringConve
         return parameters.redactedDescription
     }
 
+    /// True where the connection string names more than one server.
+    package var namesSeveralServers: Bool {
+        (try? ConnectionParameters(parsing: self.connectionString))?.hasSeveralHosts ?? false
+    }
+
     /// Whether libpq can read the connection string.
     package var isWellFormed: Bool { (try? ConnectionParameters(parsing: self.connectionString)) != nil }
 

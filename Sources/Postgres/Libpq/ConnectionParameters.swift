@@ -102,7 +102,7 @@ struct ConnectionParameters {
     /// True where there are several servers, and nothing here says which of them to use.
     var choosesByPreference: Bool { self.hasSeveralHosts && self["target_session_attrs"] == nil }
 
-    private var hasSeveralHosts: Bool { max(self.list("host").count, self.list("hostaddr").count) > 1 }
+    var hasSeveralHosts: Bool { max(self.list("host").count, self.list("hostaddr").count) > 1 }
 
     private func list(_ keyword: String) -> [String] {
         guard let value = self[keyword] else { return [] }
