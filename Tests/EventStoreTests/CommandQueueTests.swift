@@ -78,7 +78,7 @@ struct CommandQueueTests {
         }
     }
 
-    @Test func `only those leave who have waited too long, and the others are decided anew`() async throws {
+    @Test func `only those leave who have waited too long, and nothing stays decided with them`() async throws {
         let app = try Sample.app()
         var limits = Writer.Limits.patient
         limits.patience = .zero

@@ -32,7 +32,7 @@ import Testing
             }
             let now = Self.outcome { () throws(Refusal) in try state.decide(prepared, in: context) }
             do throws(Refusal) {
-                if let found = try state.confirm(decision) {
+                if let found = try state.confirm(decision, at: random.now) {
                     confirmed += 1
                     #expect(now == .success(found))
                 } else {
@@ -59,9 +59,9 @@ import Testing
         }
         let prepared = state.prepare(.app(shop, [.rename("B")]), in: context())
         apply(.app(.appRenamed(displayName: "C")), of: .app(other), at: noon, to: &state)
-        #expect(try state.confirm(prepared)?.events == [.app(.appRenamed(displayName: "B"))])
+        #expect(try state.confirm(prepared, at: noon)?.events == [.app(.appRenamed(displayName: "B"))])
         apply(.app(.appRenamed(displayName: "D")), of: .app(shop), at: noon, to: &state)
-        #expect(try state.confirm(prepared) == nil)
+        #expect(try state.confirm(prepared, at: noon) == nil)
     }
 
     @Test func `a prepared decision is refused where another app has taken its Firebase parameter meanwhile`() throws {
@@ -73,13 +73,32 @@ import Testing
             for event in events { apply(event, of: .app(app), at: noon, to: &state) }
         }
         let prepared = state.prepare(.app(shop, [.setClient(.remoteConfig, settings)]), in: context())
-        #expect(try state.confirm(prepared) != nil)
+        #expect(try state.confirm(prepared, at: noon) != nil)
         for event in try state.decide(.app(till, [.setClient(.remoteConfig, settings)]), in: context()).events {
             apply(event, of: .app(till), at: noon, to: &state)
         }
         #expect(throws: Refusal.firebaseParameterTaken(till, parameter: "pins", project: "shop-prod")) {
-            try state.confirm(prepared)
+            try state.confirm(prepared, at: noon)
         }
+    }
+
+    @Test func `a prepared decision leads to the state that its events lead to when they are recorded`() throws {
+        let later = noon.adding(seconds: 5)
+        var state = LedgerState()
+        let create = state.prepare(.app(shop, [.create(displayName: "A")]), in: context())
+        for event in try #require(try state.confirm(create, at: later)?.events) {
+            apply(event, of: .app(shop), at: later, to: &state)
+        }
+        #expect(try state.confirm(create, at: later) == nil)
+        let add = AppCommand.addHost(
+            api, includesSubdomains: false, mode: .enforce, pins: [new(1), new(2, .backup)])
+        let prepared = state.prepare(.app(shop, [add]), in: context())
+        let decision = try #require(try state.confirm(prepared, at: later))
+        var led = state
+        led.take(decision.after)
+        for event in decision.events { apply(event, of: .app(shop), at: later, to: &state) }
+        #expect(led.apps[shop] == state.apps[shop])
+        #expect(led.apps[shop]?.updatedAt == later)
     }
 
     @Test(

@@ -173,7 +173,7 @@ struct Batch: Sendable {
             guard let prepared = request.prepared else {
                 return try self.after.state.decide(request.command, in: context)
             }
-            return try self.after.state.confirm(prepared)
+            return try self.after.state.confirm(prepared, at: context.now)
         } catch {
             throw .refused(error)
         }

@@ -39,7 +39,7 @@ extension Writer {
     private nonisolated func prepared(_ request: CommandRequest) async -> PreparedDecision? {
         await DetachedThread.run { [ledger, environment, now = self.clock()] in
             let view = ledger.view
-            let context = request.context(in: environment.context(at: max(now, view.head.lastTime)))
+            let context = request.context(in: environment.context(at: view.head.present(by: now)))
             return view.state.prepare(request.command, in: context)
         }
     }

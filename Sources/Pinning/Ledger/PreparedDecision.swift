@@ -1,10 +1,11 @@
-import PinWire
+package import PinWire
 
 /// A decision that was made beside the line of commands, with the versions of the streams on which it rests.
 ///
 /// A command about hundreds of hosts takes a large part of a second to decide, for which no other command is to wait: it is decided
 /// on the state of a moment, and enters the line with the result, which holds until one of those streams grows.
 package struct PreparedDecision: Sendable {
+    fileprivate let stream: StreamID
     fileprivate let result: Result<Decision, Refusal>
     fileprivate let basis: [StreamID: Int64]
 }
@@ -15,22 +16,38 @@ extension LedgerState {
         let result = Result { () throws(Refusal) in try self.decide(command, in: context) }
         let streams = Self.shared + self.appIDs(of: command).flatMap { [StreamID.app($0), .watch($0)] }
         let basis = Dictionary(streams.map { ($0, self.version(of: $0)) }) { first, _ in first }
-        return PreparedDecision(result: result, basis: basis)
+        return PreparedDecision(stream: command.stream, result: result, basis: basis)
     }
 
     /// The streams besides those of apps that decisions look at. What `audit` holds decides nothing.
     private static let shared: [StreamID] = [.fleet, .keys, .access, .webhooks, .log, .changes]
 
-    /// A prepared decision, as it would be made in this state; nil where it has to be made again, because of what was recorded since.
+    /// A prepared decision in this state; nil where it has to be made again, because of what was recorded since.
     ///
+    /// - Parameter now: The time at which its events take effect: the state that they lead to is of that time.
     /// - Throws: The refusal that was prepared, or that of another app which has taken a Firebase parameter since.
-    package func confirm(_ prepared: PreparedDecision) throws(Refusal) -> Decision? {
+    package func confirm(_ prepared: PreparedDecision, at now: Timestamp) throws(Refusal) -> Decision? {
         guard prepared.basis.allSatisfy({ self.version(of: $0) == $1 }) else { return nil }
-        let decision = try prepared.result.get()
+        var decision = try prepared.result.get()
         for case .app(let after) in decision.effects.map(\.after) + [decision.after] {
             try self.checkFirebaseTarget(from: self.apps[after.id], to: after)
         }
+        var state = self
+        for (place, effect) in decision.effects.enumerated() {
+            guard let after = state.take(effect.events, of: effect.stream, at: now) else { return nil }
+            decision.effects[place].after = after
+        }
+        guard let after = state.take(decision.events, of: prepared.stream, at: now) else { return nil }
+        decision.after = after
         return decision
+    }
+
+    /// Takes in events of a stream, and returns its state then; nil where they do not belong to it.
+    private mutating func take(_ events: [Event], of stream: StreamID, at time: Timestamp) -> StreamState? {
+        for event in events {
+            guard self.apply(event, of: stream, at: time) else { return nil }
+        }
+        return self.state(of: stream)
     }
 
     /// The number of hosts and single commands that deciding a command looks at: what its cost grows with.

@@ -28,6 +28,21 @@ extension LedgerState {
         case .audit(let audit): self.audit = audit
         }
     }
+
+    /// The state of a stream; nil for that of an app that is not there.
+    func state(of stream: StreamID) -> StreamState? {
+        switch stream {
+        case .app(let id): self.apps[id].map { .app($0) }
+        case .watch(let id): self.apps[id].map { .watch(id, $0.watch) }
+        case .fleet: .fleet(self.fleet)
+        case .keys: .keys(self.keys)
+        case .access: .access(self.access)
+        case .webhooks: .webhooks(self.webhooks)
+        case .log: .log(self.log)
+        case .changes: .changes(self.changes)
+        case .audit: .audit(self.audit)
+        }
+    }
 }
 
 /// A state that events change, one after the other.
