@@ -40,7 +40,7 @@ struct DocumentChangesTests {
             try await node.makeKey()
             let apps = try (0..<5).map { _ in try Sample.app() }
             try await Self.publish(apps, on: node)
-            let empty = DocumentTable()
+            let empty = DocumentTable(clock: { .wall })
             for size in [2, 5, 100] {
                 let store = DocumentStore(pool: node.node.pool, pageSize: size, changesSize: size)
                 #expect(try await Set(store.loadAll().stored.map(\.document.app)) == Set(apps))
@@ -91,7 +91,8 @@ struct DocumentChangesTests {
                 listener: PostgresListener(
                     configuration: try database.configuration(as: .app, applicationName: "documents"),
                     channels: [Publisher.channel]),
-                schedule: Publisher.Schedule(), table: DocumentTable(), logger: node.logger, clock: { .wall })
+                schedule: Publisher.Schedule(), table: DocumentTable(clock: { .wall }), logger: node.logger,
+                clock: { .wall })
             #expect(try await publisher.documentsFound(afterSeeing: 1_000_000) == [app])
             #expect(try await publisher.documentsFound(afterSeeing: 0) == [app])
         }

@@ -238,7 +238,7 @@ struct NodeMemoryKeeperTests {
             let aside = NodeMemoryFile(directory: directory, key: key, lostIn: 0)
             let content = try #require(try await aside.read())
             #expect(content.memory == memory && content.isAuthentic)
-            let kept = await KeptDocumentsFile(directory: directory, lostIn: 0).read(
+            let kept = try await KeptDocumentsFile(directory: directory, lostIn: 0).read(
                 memory.documents, signedBy: memory.keys)
             #expect(kept.documents.map(\.killSwitches.count) == [1])
             let journal = try await EventJournalFile(directory: directory, lostIn: 0).read(memory)
@@ -378,7 +378,7 @@ struct NodeMemoryKeeperTests {
                         #expect(try PrivateFile.read(file.path).count <= most)
                     }
                 }
-                let kept = try await file.readAll().flatMap(\.newestFirst).map(\.document)
+                let kept = try await file.readAll().flatMap { $0.newestFirst(at: .wall) }.map(\.document)
                 for document in try documents() {
                     #expect(kept.first { $0.app == document.app }?.version == document.version)
                 }

@@ -5,6 +5,9 @@ extension LedgerReader {
     /// The server that answered lacks events that another one has.
     package struct Behind: Error, CustomStringConvertible {
         package let position: Int64
+
+        package init(position: Int64) { self.position = position }
+
         package var description: String {
             "the database server that answered does not have the event at position \(self.position) yet, which another has"
         }

@@ -1,3 +1,4 @@
+import EventStore
 import Keys
 import PinWire
 import Pinning
@@ -22,9 +23,6 @@ struct DocumentStore: Sendable {
         self.known = known
     }
 
-    /// The server that answered lacks events that the node knows.
-    private struct Behind: Error {}
-
     /// One statement that only reads, on a server that has all events that the node knows: one that lags may store earlier documents.
     /// It is left for another one, once, and where that one lags too it counts.
     private func read(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> PostgresRows {
@@ -34,11 +32,11 @@ struct DocumentStore: Sendable {
                 let head = try await connection.query("SELECT next_position FROM pinledger.head").first
                 if let end = try head?.optionalInt64(0), end < known {
                     await connection.close()
-                    throw Behind()
+                    throw LedgerReader.Behind(position: known - 1)
                 }
                 return try await connection.query(sql, parameters)
             }
-        } catch is Behind {
+        } catch is LedgerReader.Behind {
             return try await self.pool.read(sql, parameters)
         }
     }
