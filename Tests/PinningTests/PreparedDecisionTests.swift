@@ -90,9 +90,7 @@ import Testing
             apply(event, of: .app(shop), at: later, to: &state)
         }
         #expect(try state.confirm(create, at: later) == nil)
-        let add = AppCommand.addHost(
-            api, includesSubdomains: false, mode: .enforce, pins: [new(1), new(2, .backup)])
-        let prepared = state.prepare(.app(shop, [add]), in: context())
+        let prepared = state.prepare(.app(shop, [.rename("B")]), in: context())
         let decision = try #require(try state.confirm(prepared, at: later))
         var led = state
         led.take(decision.after)

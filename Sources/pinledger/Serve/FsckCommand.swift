@@ -42,7 +42,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         help: ArgumentHelp(
             """
             File with a line of JSON for each change that was confirmed: idempotency_key and, if known, actor \
-            (principal:id, or kind:id of a token that is nobody's own) and position (Pinledger-Position).
+            (principal:id, or kind:id where the token has no owner) and position (Pinledger-Position).
             """,
             valueName: "file"
         )

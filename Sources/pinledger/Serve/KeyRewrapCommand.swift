@@ -24,7 +24,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             keep it as long as you keep them.
 
             Needs an account with the role pinledger_app. Where events are pruned, use one that may migrate, or run \
-            `pinledger bundles prune` with the new key afterwards: it keeps the snapshot that nodes need.
+            `pinledger bundles prune DIRECTORY` with the new key afterwards: it keeps the snapshot that nodes need.
             """
     )
 
