@@ -3,16 +3,25 @@
 actor Turnstile {
     static let shared = Turnstile(places: 8)
 
+    /// True within ``pass(_:)``: whoever has a place needs no second one, for which all that have one could wait for ever.
+    @TaskLocal private static var isInside = false
+
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     init(places: Int) { self.free = places }
 
-    /// Runs `body` when there is a place.
+    /// Runs `body` when there is a place, and at once within a body that has one: a suite may take turns whose tests have
+    /// databases.
     nonisolated func pass(_ body: @concurrent @Sendable () async throws -> Void) async throws {
+        guard !Self.isInside else { return try await body() }
         await self.enter()
         let result: Result<Void, any Error>
-        do { result = .success(try await body()) } catch { result = .failure(error) }
+        do {
+            result = .success(try await Self.$isInside.withValue(true) { try await body() })
+        } catch {
+            result = .failure(error)
+        }
         await self.leave()
         try result.get()
     }
