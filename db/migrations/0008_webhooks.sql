@@ -107,7 +107,8 @@ $$;
 GRANT EXECUTE ON FUNCTION pinledger.feed_webhook TO pinledger_app;
 
 -- Leases due deliveries for p_lease seconds, at most p_slots of each webhook. Only the first open delivery of a lane is
--- leased, and only while no other of its lane is.
+-- leased, and only while no other of its lane is. What a clock that was ahead has written holds up nothing: neither a lease nor
+-- the time of the next attempt counts where the last attempt, or a delivery without one, is of more than a minute from now.
 CREATE FUNCTION pinledger.lease_deliveries(p_webhooks text[], p_slots integer[], p_lease integer, p_node text)
 RETURNS TABLE (webhook text, "position" bigint, attempt integer, attempts_before integer, first_attempt_at timestamptz,
     entry bytea)
@@ -116,6 +117,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 DECLARE
     hook  text;
     slots integer;
+    ahead timestamptz := now() + interval '1 minute';
 BEGIN
     FOR hook, slots IN SELECT w.webhook, w.slots FROM unnest(p_webhooks, p_slots) w (webhook, slots) LOOP
         RETURN QUERY
@@ -123,11 +125,12 @@ BEGIN
             SELECT min(d.position) AS position FROM webhook_delivery d
              WHERE d.webhook = hook AND d.state IN ('pending', 'failed')
              GROUP BY d.lane
-            HAVING bool_and(d.lease_until IS NULL OR d.lease_until <= now())
+            HAVING bool_and(d.lease_until IS NULL OR d.lease_until <= now() OR d.last_attempt_at > ahead)
         ), due AS (
             SELECT d.position FROM webhook_delivery d JOIN heads h ON h.position = d.position
-             WHERE d.webhook = hook AND d.state IN ('pending', 'failed') AND d.next_attempt_at <= now()
-               AND (d.lease_until IS NULL OR d.lease_until <= now())
+             WHERE d.webhook = hook AND d.state IN ('pending', 'failed')
+               AND (d.next_attempt_at <= now() OR coalesce(d.last_attempt_at, d.created_at) > ahead)
+               AND (d.lease_until IS NULL OR d.lease_until <= now() OR d.last_attempt_at > ahead)
              ORDER BY d.position LIMIT slots
                FOR UPDATE OF d SKIP LOCKED
         )

@@ -27,13 +27,15 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.deposit_audit TO pinledger_app, pinledger_reader;
 
--- Leaves the oldest deposits to the caller for a minute, in which it records them.
+-- Leaves the oldest deposits to the caller for a minute, in which it records them. A lease that ends later than that is of a clock
+-- that was ahead, and holds up nothing.
 CREATE FUNCTION pinledger.lease_audit_deposits(p_limit integer)
 RETURNS TABLE (id bigint, node text, records bytea, omitted bigint)
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     UPDATE audit_deposit d SET leased_until = now() + interval '1 minute'
      WHERE d.id IN (
-        SELECT o.id FROM audit_deposit o WHERE o.leased_until IS NULL OR o.leased_until < now()
+        SELECT o.id FROM audit_deposit o WHERE o.leased_until IS NULL
+            OR o.leased_until NOT BETWEEN now() AND now() + interval '2 minutes'
          ORDER BY o.id LIMIT least(p_limit, 100) FOR UPDATE SKIP LOCKED)
     RETURNING d.id, d.node, d.records, d.omitted
 $$;

@@ -41,6 +41,21 @@ SELECT test.same(char_length(d.last_error), 500, 'the error is cut'), test.same(
 SELECT test.same(pg_temp.lease(), NULL::bigint[], 'it waits');
 SELECT test.refused($$SELECT pinledger.settle_delivery('w', 4, 1, 'lost', 0, 200, NULL)$$, '23514');
 
+-- Neither a lease nor a delay counts that a clock has written which was ahead.
+RESET ROLE;
+SAVEPOINT present;
+SET LOCAL ROLE pinledger_owner;
+UPDATE pinledger.webhook_delivery d SET created_at = d.created_at + days, first_attempt_at = d.first_attempt_at + days,
+    last_attempt_at = d.last_attempt_at + days, next_attempt_at = d.next_attempt_at + days, lease_until = d.lease_until + days
+  FROM (SELECT interval '100 days' AS days) ahead;
+SET LOCAL ROLE pinledger_app;
+SELECT test.same(pg_temp.lease(), ARRAY[3, 4]::bigint[], 'what was leased, and what waited');
+SELECT test.same(pg_temp.lease(), NULL::bigint[], 'leased by the present clock');
+SELECT pinledger.settle_delivery('w', 3, 2, 'failed', 60, 500, 'x');
+SELECT test.same(pg_temp.lease(), NULL::bigint[], 'it waits as always');
+ROLLBACK TO SAVEPOINT present;
+SET LOCAL ROLE pinledger_app;
+
 -- Settled and waiting deliveries are replayed, those under way are not.
 SELECT test.same(pinledger.replay_deliveries('w', 0, 100, false, '{}', '{}'), 3::bigint, 'replayed');
 SELECT test.same(pg_temp.lease(), ARRAY[2]::bigint[], 'the first of its stream again');
