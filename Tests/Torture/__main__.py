@@ -25,6 +25,7 @@ import keys  # noqa: E402
 import kill  # noqa: E402
 import lost_switch  # noqa: E402
 import malformed  # noqa: E402
+import migrating  # noqa: E402
 import network  # noqa: E402
 import order  # noqa: E402
 import patroni  # noqa: E402
@@ -43,6 +44,7 @@ CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
     kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting,
     corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers, fleet, cut_off,
+    migrating,
 )  # fmt: skip
 
 
