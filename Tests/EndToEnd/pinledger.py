@@ -417,6 +417,8 @@ class Server(Process):
         context = self.data / "context.json"
 
         def is_ready() -> bool:
+            # A token that is in the context no more is refused whatever it asks for.
+            self.api.token = None
             if self.api.get("/readyz").status != 200 or not context.exists():
                 return False
             self.api.token = json.loads(context.read_text())["token"]

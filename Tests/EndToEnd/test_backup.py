@@ -7,7 +7,7 @@ import shutil
 import pytest
 from backups import Client, Site, blocks
 from handbook import commands
-from pinledger import from_now, host_body
+from pinledger import eventually, from_now, host_body
 from restored import codes, is_halted
 
 APP, OTHER = "com.example.backup", "com.example.backup.other"
@@ -93,6 +93,9 @@ def test_a_dump_is_restored_into_a_new_cluster_and_a_node_goes_on_with_it(site):
     site.change(api, "POST", f"/v1/apps/{APP}/hosts", host_body("dumped.example.com"))
     client.take(api)
     served = documents(api)
+    # A document is served a moment before it is stored.
+    stored = f"SELECT max(version) FROM pinledger.document WHERE app = '{APP}'"
+    eventually(lambda: site.primary.cluster.execute("pinledger", stored) == [(client.version,)], "the stored document")
     ((_, dump),) = blocks("Dump")
     site.primary.run(dump)
     site.wait_for_memory(api)

@@ -11,6 +11,8 @@ import Testing
 /// Documents on nodes whose connections lead to a primary and to a standby that lags behind it.
 @Suite(.takingTurns, .timeLimit(.minutes(60)))
 struct SeveralServersTests {
+    private static let newest = "SELECT coalesce(max(version), 0) FROM pinledger.document"
+
     @Test func `a node on a standby serves a document as soon as it has taken in the event`() async throws {
         try await TestCluster.run { cluster in
             let primary = try await cluster.database()
@@ -33,13 +35,17 @@ struct SeveralServersTests {
                                 try Sample.host("\(name).example.com"), includesSubdomains: false, mode: .enforce,
                                 pins: Sample.pins())
                             try await signer.execute(try Sample.request(.app(app, [host])))
-                            let end = signer.node.ledger.position
+                            let (end, version) = (signer.node.ledger.position, try signer.check(app).version)
+                            let isThere = try await eventually {
+                                try await onStandby.query(Self.newest).only.int64(0) == version
+                            }
+                            #expect(isThere)
                             let isTaken = try await eventually {
                                 try await reader.node.follower.catchUp()
                                 return reader.node.ledger.position == end
                             }
                             #expect(isTaken)
-                            #expect(await eventually(within: 60) { reader[app]?.version == signer[app]?.version })
+                            #expect(await eventually(within: 60) { reader[app]?.version == version })
                         }
                     }
                 }
@@ -68,7 +74,7 @@ struct SeveralServersTests {
                     try await signer.execute(try Sample.request(.app(app, [host])))
                     let version = try signer.check(app).version
                     let isStored = try await eventually {
-                        try await primary.query("SELECT max(version) FROM pinledger.document").only.int64(0) == version
+                        try await primary.query(Self.newest).only.int64(0) == version
                     }
                     #expect(isStored)
                     let ledger = signer.node.ledger

@@ -54,7 +54,7 @@ class Cluster:
         standby_of: "Cluster | None" = None, environment: dict[str, str] | None = None,
     ):  # fmt: skip
         #: What the server finds in its environment beside ours: a clock of its own.
-        self.environment = os.environ | (environment or {})
+        self.environment = environment or {}
         self.programs = find_programs()
         self.account = os.environ.get("PINLEDGER_TEST_PGUSER", "postgres") if os.geteuid() == 0 else None
         # A socket's path has at most 107 bytes.
@@ -141,7 +141,8 @@ class Cluster:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self._as_server([str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port)]),
-                cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment, start_new_session=True,
+                cwd=self.home, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=os.environ | self.environment,
+                start_new_session=True,
             )  # fmt: skip
 
     def start(self, seconds: float = 60) -> float:

@@ -13,8 +13,8 @@ struct Loader {
     private var time: Timestamp
     private(set) var entryBytes: Int64 = 0
 
-    /// Seconds between one batch and the next.
-    private static let pace: Int64 = 20
+    /// Seconds between one batch and the next; zero behind events of the present, so that the ledger does not end in the future.
+    private var pace: Int64 = 20
 
     init(pool: PostgresPool, key: BatchKey?, start: Timestamp) {
         self.pool = pool
@@ -28,7 +28,7 @@ struct Loader {
     /// Learns where the ledger ends, and how long its streams are.
     mutating func readExisting() async throws {
         self.head = try await LedgerReader(pool: self.pool).head()
-        self.time = max(self.time, self.head.lastTime)
+        if self.head.lastTime > self.time { (self.time, self.pace) = (self.head.lastTime, 0) }
         let rows = try await self.pool.query("SELECT name, version FROM pinledger.stream")
         for row in rows {
             guard let app = StreamID(text: try row.text(0))?.app else { continue }
@@ -38,7 +38,7 @@ struct Loader {
 
     mutating func append(_ lines: [Story.Line]) async throws {
         guard !lines.isEmpty else { return }
-        self.time = self.time.adding(seconds: Self.pace)
+        self.time = self.time.adding(seconds: self.pace)
         var after = self.head.frontier
         var entries: [Entry] = []
         var bytes: [[UInt8]] = []
