@@ -69,9 +69,9 @@ import Testing
         let killSwitch = KillSwitch(engagedAt: noon, expiresAt: Self.hour)
         #expect(killSwitch.isInForce(at: noon))
         // Engaged in the future, by a clock that was ahead: clients do not know it yet.
-        #expect(!killSwitch.isInForce(at: noon.adding(seconds: -1)))
+        #expect(!killSwitch.isInForce(at: noon.adding(seconds: -1)) && !killSwitch.isOver(at: noon.adding(seconds: -1)))
         #expect(killSwitch.isInForce(at: Timestamp(microseconds: Self.hour.microseconds - 1)))
-        #expect(!killSwitch.isInForce(at: Self.hour))
+        #expect(!killSwitch.isInForce(at: Self.hour) && killSwitch.isOver(at: Self.hour))
     }
 
     @Test func `a kill switch keeps the instant of its engagement, and is gone after its release`() throws {

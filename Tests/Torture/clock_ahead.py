@@ -56,6 +56,7 @@ def put_right(
     clock.set(days * DAY)
     assert wait_for(60, lambda: is_recorded_ahead(late, ledger, apps[0])), "nothing is recorded while the clock is ahead"
     assert wait_for(60, lambda: all(issued_ahead(node, app) > TOLERANCE for app in apps)), "nothing is signed meanwhile"
+    late.must("PUT", f"/v1/apps/{apps[2]}/kill-switch", {"reason": "ahead", "expires_at": from_now(days=days, hours=1)})
     if not is_broken:
         clock.set(0)
     began = time.monotonic()
@@ -81,6 +82,9 @@ def put_right(
         status = API(node.port, done.stdout.split()[-1]).get("/v1/whoami").status
         measurement.expect("token bootstrap", status == 200, f"{what}: the new token gets {status}")
     expect_said(measurement, node, arguments, what)
+    # The switch begins in the future, and no node releases it before its end.
+    is_left = bool(node.api.payload(apps[2])["kill_switches"])
+    measurement.expect("switch of the future stays", is_left, f"{what}: it was released")
     node.stop()
     # What starts now finds the same.
     node.start()

@@ -32,7 +32,7 @@ package struct KillSwitchExpiryWorker: Sendable {
     }
 
     /// The kill switches that are engaged in one stream, at the version that was read.
-    private struct Engaged {
+    struct Engaged {
         var version: Int64
         /// Nil for the fleet's.
         var app: AppID?
@@ -60,7 +60,7 @@ package struct KillSwitchExpiryWorker: Sendable {
 
         /// What releases all those whose time is over; nil where none is.
         func release(at now: Timestamp) -> Command? {
-            let over = self.switches.filter { !$0.killSwitch.isInForce(at: now) }
+            let over = self.switches.filter { $0.killSwitch.isOver(at: now) }
             guard !over.isEmpty else { return nil }
             return self.app.map { .app($0, over.map(\.release)) } ?? .fleet(.releaseKillSwitch)
         }

@@ -170,7 +170,7 @@ extension AppEvent {
     /// - Parameter before: The app before the change: to end a kill switch sooner is to release it, and one that has run out
     ///   protects nobody.
     func need(after before: App?, at now: Timestamp) -> (permission: Permission, hosts: [HostPattern]?)? {
-        func isInForce(_ present: KillSwitch?) -> Bool { present?.isInForce(at: now) == true }
+        func isLeft(_ present: KillSwitch?) -> Bool { present?.isOver(at: now) == false }
         func isSooner(_ end: Timestamp, _ present: KillSwitch?) -> Bool {
             present.map { $0.isInForce(at: now) && end < $0.expiresAt } ?? false
         }
@@ -183,9 +183,9 @@ extension AppEvent {
         case .versionKillSwitchEngaged(let versions, let end):
             return (isSooner(end, before?.killSwitch(for: versions)) ? .releaseKillSwitches : .engageKillSwitches, nil)
         case .killSwitchReleased(let host):
-            return isInForce(present(host)) ? (.releaseKillSwitches, host.map { [$0] }) : nil
+            return isLeft(present(host)) ? (.releaseKillSwitches, host.map { [$0] }) : nil
         case .versionKillSwitchReleased(let versions):
-            return isInForce(before?.killSwitch(for: versions)) ? (.releaseKillSwitches, nil) : nil
+            return isLeft(before?.killSwitch(for: versions)) ? (.releaseKillSwitches, nil) : nil
         case .appCreated: return (.createApps, nil)
         case .appArchived, .appUnarchived: return (.archiveApps, nil)
         case .clientKeySet: return (.manageClientKeys, nil)
@@ -212,7 +212,7 @@ extension DecisionContext {
             }
             // A host's kill switch ends with the host.
             if case .hostRemoved(let host) = event,
-                change.before?.hosts[host]?.killSwitch?.isInForce(at: self.now) == true
+                change.before?.hosts[host]?.killSwitch?.isOver(at: self.now) == false
             {
                 try self.require(.releaseKillSwitches, on: change.after.id, hosts: [host])
             }

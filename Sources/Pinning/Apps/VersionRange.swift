@@ -98,7 +98,7 @@ extension App {
         guard self.killSwitch(for: versions) == nil, self.versionKillSwitches.count >= VersionKillSwitch.limit else {
             return [engaged]
         }
-        let over = self.versionKillSwitches.filter { !$0.killSwitch.isInForce(at: now) }
+        let over = self.versionKillSwitches.filter { $0.killSwitch.isOver(at: now) }
         guard !over.isEmpty else { throw .tooManyKillSwitches(limit: VersionKillSwitch.limit) }
         return over.map { .versionKillSwitchReleased($0.versions) } + [engaged]
     }

@@ -14,7 +14,7 @@ extension DecisionContext {
             // Engaging a kill switch changes nothing else of the app, and is never a change that waits.
             if need != .engageKillSwitches, need != .createApps { permissions.insert(.changeApps) }
             if case .hostRemoved(let host) = event,
-                change.before?.hosts[host]?.killSwitch?.isInForce(at: self.now) == true
+                change.before?.hosts[host]?.killSwitch?.isOver(at: self.now) == false
             {
                 permissions.insert(.releaseKillSwitches)
             }

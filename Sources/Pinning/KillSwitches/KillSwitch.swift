@@ -13,8 +13,12 @@ package struct KillSwitch: Hashable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// Whether it turns pinning off at `now`: not before it was engaged, which one is that a wrong clock has dated ahead.
-    package func isInForce(at now: Timestamp) -> Bool { self.engagedAt.wholeSeconds <= now && now < self.expiresAt }
+    /// True while it turns pinning off: not before it was engaged, as clients read it. A clock that was ahead may have dated that later
+    /// than the present.
+    package func isInForce(at now: Timestamp) -> Bool { self.engagedAt.wholeSeconds <= now && !self.isOver(at: now) }
+
+    /// True once its time is over, and it will never turn pinning off again.
+    package func isOver(at now: Timestamp) -> Bool { self.expiresAt <= now }
 
     /// When it ended, released at `time`: no later than by itself.
     func end(releasedAt time: Timestamp) -> Timestamp { min(time, self.expiresAt) }
