@@ -49,17 +49,25 @@ struct CommandQueueTests {
         return pending.requests.map(\.command)
     }
 
-    @Test func `a batch takes no longer to decide than its time, but for urgent commands`() async throws {
+    @Test func `a batch takes no longer to decide than its time, which is longer for urgent commands`() async throws {
         let app = try Sample.app()
         func rename(_ name: String) -> Command { .app(app, [.rename(name)]) }
         let kill = Command.app(app, [.engageKillSwitch(nil, expiresAt: .wall)])
         let lift = Command.app(app, [.releaseKillSwitch(nil)])
         var limits = Writer.Limits.patient
         limits.deciding = .zero
+        limits.decidingUrgent = .seconds(3600)
         try await Self.queue([rename("a"), rename("b"), kill, lift], limits) { queue in
             queue.begin(on: LedgerView())
             let batches = (0..<3).map { _ in Self.turnedAway(queue.next()?.0) }
             #expect(batches == [[kill, lift, rename("a")], [rename("b")], []])
+        }
+        limits.decidingUrgent = .zero
+        try await Self.queue([rename("a"), rename("b"), kill, lift], limits) { queue in
+            queue.begin(on: LedgerView())
+            let batches = (0..<3).map { _ in Self.turnedAway(queue.next()?.0) }
+            // Neither kind holds the other up.
+            #expect(batches == [[kill, rename("a")], [lift, rename("b")], []])
         }
     }
 
@@ -67,10 +75,12 @@ struct CommandQueueTests {
         let app = try Sample.app()
         func rename(_ name: String) -> Command { .app(app, [.rename(name)]) }
         let kill = Command.app(app, [.engageKillSwitch(nil, expiresAt: .wall)])
-        try await Self.queue([rename("a"), rename("b"), rename("c"), kill], .patient) { queue in
+        var limits = Writer.Limits.patient
+        (limits.deciding, limits.decidingUrgent) = (.zero, .zero)
+        try await Self.queue([rename("a"), rename("b"), rename("c"), kill], limits) { [limits] queue in
             var pending = queue.nextUndecided()
             let batch = Batch(
-                pending, on: LedgerView(), at: .wall, environment: DecisionEnvironment { _ in false }, within: .zero)
+                pending, on: LedgerView(), at: .wall, environment: DecisionEnvironment { _ in false }, within: limits)
             #expect(batch.count == 1)
             queue.putBack(pending.cut(to: batch.count))
             #expect(Self.turnedAway(pending) == [kill])

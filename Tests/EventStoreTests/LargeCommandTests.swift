@@ -20,7 +20,7 @@ struct LargeCommandTests {
             let app = try Sample.app()
             _ = try await node.writer.execute(try Sample.create(app, hosts: 4))
             let large = try Sample.rename(app, "later")
-            let place = try await node.writer.largeDecisions.place(for: large)
+            let place = try await node.writer.largeDecisions.place(for: large, atMost: .seconds(180))
             async let later = node.writer.execute(large)
             let killed = try await node.writer.execute(try Self.kill(app))
             place.release()
@@ -71,7 +71,7 @@ struct LargeCommandTests {
         try await TestNode.run(on: try TestDatabase.current, setup) { node in
             let app = try Sample.app()
             let large = try Sample.create(app, hosts: 8)
-            let place = try await node.writer.largeDecisions.place(for: large)
+            let place = try await node.writer.largeDecisions.place(for: large, atMost: .seconds(180))
             await #expect(throws: WriteFailure.overloaded) { try await node.writer.execute(large) }
             place.release()
             _ = try await node.writer.execute(large)

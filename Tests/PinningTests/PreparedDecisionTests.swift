@@ -82,6 +82,39 @@ import Testing
         }
     }
 
+    @Test func `a prepared decision about the whole fleet holds only while no app changes`() throws {
+        var state = LedgerState()
+        let other = appID("com.example.other")
+        for event in try state.decide(.app(shop, [.create(displayName: "A")]), in: context()).events {
+            apply(event, of: .app(shop), at: noon, to: &state)
+        }
+        let engage = Command.fleet(.engageKillSwitch(expiresAt: noon.adding(seconds: 60)))
+        let prepared = state.prepare(engage, in: context("w"))
+        #expect(try state.confirm(prepared, at: noon) != nil)
+        var renamed = state
+        apply(.app(.appRenamed(displayName: "B")), of: .app(shop), at: noon, to: &renamed)
+        #expect(try renamed.confirm(prepared, at: noon) == nil)
+        for event in try state.decide(.app(other, [.create(displayName: "A")]), in: context()).events {
+            apply(event, of: .app(other), at: noon, to: &state)
+        }
+        #expect(try state.confirm(prepared, at: noon) == nil)
+    }
+
+    @Test func `a refusal because of another app's Firebase parameter is not prepared for later`() throws {
+        let till = appID("com.example.till")
+        let settings = ClientSettings(parameter: "pins", firebaseProject: "shop-prod")
+        var state = LedgerState()
+        for app in [shop, till] {
+            let events = try state.decide(.app(app, [.create(displayName: "A")]), in: context()).events
+            for event in events { apply(event, of: .app(app), at: noon, to: &state) }
+        }
+        for event in try state.decide(.app(till, [.setClient(.remoteConfig, settings)]), in: context()).events {
+            apply(event, of: .app(till), at: noon, to: &state)
+        }
+        let prepared = state.prepare(.app(shop, [.setClient(.remoteConfig, settings)]), in: context())
+        #expect(try state.confirm(prepared, at: noon) == nil)
+    }
+
     @Test func `a prepared decision leads to the state that its events lead to when they are recorded`() throws {
         let later = noon.adding(seconds: 5)
         var state = LedgerState()
@@ -114,6 +147,9 @@ import Testing
                         ChangeDraft(commands: [.app(shop, [.engageKillSwitch(nil, expiresAt: noon)])], notBefore: nil))),
                 true
             ),
+            (.app(shop, Array(repeating: .releaseKillSwitch(nil), count: 8)), true),
+            // So many hold up others.
+            (.app(shop, Array(repeating: .releaseKillSwitch(nil), count: 9)), false),
             // Others' work could ride along with these.
             (.app(shop, [.engageKillSwitch(nil, expiresAt: noon), .rename("x")]), false), (.app(shop, []), false),
             (.app(shop, [.rename("x")]), false), (.fleet(.setIssuer("x")), false),

@@ -52,16 +52,17 @@ struct Batch: Sendable {
         self.context = environment.context(at: present)
     }
 
-    /// A batch of the open commands of a pending batch: of the first ones only, where deciding them takes as long as `limit`. An urgent
-    /// one and the very first are decided in any case.
+    /// A batch of the open commands of a pending batch: of the first ones only, where deciding them takes longer than the limits say. The
+    /// very first is decided in any case.
     init(
         _ pending: PendingBatch, on base: LedgerView, at now: Timestamp, environment: DecisionEnvironment,
-        within limit: Duration
+        within limits: Writer.Limits
     ) {
         self.init(on: base, at: now, environment: environment)
-        let end = ContinuousClock.now + limit
+        let begun = ContinuousClock.now
         for (place, request) in pending.requests.enumerated() {
-            guard place == 0 || request.isUrgent || ContinuousClock.now < end else { return }
+            let limit = request.isUrgent ? limits.decidingUrgent : limits.deciding
+            guard place == 0 || ContinuousClock.now < begun + limit else { return }
             if pending.answers[place] == nil { self.add(request) } else { self.leaveOut(request) }
         }
     }

@@ -2,8 +2,8 @@ import PinWire
 import Pinning
 import Synchronization
 
-/// The commands that wait for their batch, and what is decided of them already: urgent ones first, and otherwise in the order they
-/// came.
+/// The commands that wait for their batch, and what is decided of them already: urgent ones first, whose senders take turns, and
+/// otherwise in the order they came.
 ///
 /// While a batch commits, the commands behind it are decided one by one on its result. The sender of the next batch,
 /// which is the writer or the thread of its connection, takes what is decided by then. No batch gathers more than its share of time
@@ -15,7 +15,7 @@ import Synchronization
 final class CommandQueue: Sendable {
     /// The waiting commands, and the tasks to wake for them.
     private struct Line {
-        var commands = CommandLine<Pending>()
+        var commands = CommandLine<Pending, CommandRequest.Sender>()
         var isClosed = false
         /// A batch is under way: new commands are decided on its result.
         var isInFlight = false
@@ -39,8 +39,8 @@ final class CommandQueue: Sendable {
         var base: LedgerView?
         /// The first of the waiting commands, decided on it.
         var batch: Batch?
-        /// How long its commands took to decide, urgent ones left out; nil where it has no others.
-        var spent: Duration?
+        /// How long its commands took to decide: the urgent ones, and the others; nil where it has none of the kind.
+        var spent: (urgent: Duration?, other: Duration?)
         /// The commands of the batch that is under way, and since when.
         var underway: [Pending] = []
         var sent = ContinuousClock.now
@@ -73,10 +73,8 @@ final class CommandQueue: Sendable {
             let pending = Pending(request, waiter)
             let (refusal, sleeper) = self.line.withLock { line -> (WriteFailure?, CheckedContinuation<Void, Never>?) in
                 guard !line.isClosed else { return (Self.closed, nil) }
-                // A full line has room for as many urgent commands again.
-                let limit = request.isUrgent ? 2 * self.limits.queue : self.limits.queue
-                guard line.commands.count < limit else { return (.overloaded, nil) }
-                line.commands.add(pending, isUrgent: request.isUrgent)
+                guard self.hasRoom(for: request, in: line.commands) else { return (.overloaded, nil) }
+                line.commands.add(pending, urgentOf: request.isUrgent ? request.sender : nil)
                 guard !line.isInFlight else { return (nil, line.takeDecider()) }
                 defer { line.writer = nil }
                 return (nil, line.writer)
@@ -89,6 +87,16 @@ final class CommandQueue: Sendable {
         case .failed(let failure): throw failure
         case .outdated: return nil
         }
+    }
+
+    /// False where the line is full. One that is full has room for as many urgent commands again, half of them of one sender.
+    private func hasRoom(
+        for request: CommandRequest, in commands: CommandLine<Pending, CommandRequest.Sender>
+    ) -> Bool {
+        guard request.isUrgent else { return commands.count < self.limits.queue }
+        guard commands.count >= self.limits.queue else { return true }
+        return commands.count < 2 * self.limits.queue
+            && commands.urgentCount(of: request.sender) < max(1, self.limits.queue / 2)
     }
 
     private static let closed = WriteFailure.unavailable("the server is shutting down")
@@ -184,7 +192,7 @@ final class CommandQueue: Sendable {
 
     private static let tooSlow = WriteFailure.unavailable("the database is too slow to take the change")
 
-    /// - Parameter why: What those in line are told; nil for what holds them up.
+    /// - Parameter why: The answer to those in line, where it is not that which holds them up.
     private func answer(
         underwaySince begun: ContinuousClock.Instant, waitingSince come: ContinuousClock.Instant,
         why: WriteFailure? = nil
@@ -208,7 +216,7 @@ final class CommandQueue: Sendable {
     /// Drops the decisions: their commands wait in line again.
     private func drop(_ decided: inout Decided) {
         decided.batch = nil
-        decided.spent = nil
+        decided.spent = (nil, nil)
         self.line.withLock { $0.commands.release() }
     }
 
@@ -266,7 +274,7 @@ final class CommandQueue: Sendable {
                 let pending = line.commands.takeClaimed()
                 return (pending, line.commands.count == 0 ? nil : line.takeDecider())
             }
-            decided.spent = nil
+            decided.spent = (nil, nil)
             (decided.underway, decided.sent) = (pending, .now)
             decided.base = batch.after
             return ((PendingBatch(pending), batch), decider)
@@ -293,7 +301,9 @@ final class CommandQueue: Sendable {
         self.decided.withLock { decided in
             decided.underway.removeAll { returned.contains(ObjectIdentifier($0)) }
             self.drop(&decided)
-            self.line.withLock { $0.commands.putBack(pending.map { ($0, $0.request.isUrgent) }) }
+            self.line.withLock {
+                $0.commands.putBack(pending.map { ($0, $0.request.isUrgent ? $0.request.sender : nil) })
+            }
         }
     }
 
@@ -302,12 +312,20 @@ final class CommandQueue: Sendable {
         guard let base = decided.base else { return false }
         let count = decided.batch?.count ?? 0
         guard count < self.limits.batch else { return false }
-        let isEnough = count >= limit || decided.spent.map { $0 >= self.limits.deciding } ?? false
-        guard let next = self.line.withLock({ $0.commands.claim(urgentOnly: isEnough) }) else { return false }
+        let mayBeUrgent = decided.spent.urgent.map { $0 < self.limits.decidingUrgent } ?? true
+        let mayBeOther = count < limit && decided.spent.other.map { $0 < self.limits.deciding } ?? true
+        guard let next = self.line.withLock({ $0.commands.claim(urgent: mayBeUrgent, other: mayBeOther) }) else {
+            return false
+        }
         if decided.batch == nil { decided.batch = Batch(on: base, at: self.clock(), environment: self.environment) }
         let begun = ContinuousClock.now
         decided.batch?.add(next.command.request)
-        if !next.isUrgent { decided.spent = (decided.spent ?? .zero) + (ContinuousClock.now - begun) }
+        let time = ContinuousClock.now - begun
+        if next.isUrgent {
+            decided.spent.urgent = (decided.spent.urgent ?? .zero) + time
+        } else {
+            decided.spent.other = (decided.spent.other ?? .zero) + time
+        }
         return true
     }
 }

@@ -17,7 +17,7 @@ package struct CommandRequest: Sendable {
     package var expectedPlan: [UInt8]?
     /// Whether it takes over a configuration that clients already have.
     package var isImport: Bool
-    /// Whether it goes before others that wait (``LedgerState/isUrgent(_:)``).
+    /// True where it goes before others that wait (``LedgerState/isUrgent(_:)``).
     var isUrgent = false
     /// Its decision, where that was made beside the line.
     var prepared: PreparedDecision?
@@ -38,7 +38,9 @@ package struct CommandRequest: Sendable {
         self.isImport = isImport
     }
 
-    /// What its decision may know, of what is known to every one.
+    /// The context of its decision.
+    ///
+    /// - Parameter shared: The part of it that is the same for every command.
     func context(in shared: DecisionContext) -> DecisionContext {
         var context = shared
         context.reason = self.origin.reason
@@ -48,6 +50,16 @@ package struct CommandRequest: Sendable {
         context.isImport = self.isImport
         return context
     }
+
+    /// The person, account or part of the system that sends it, whichever token comes with it.
+    struct Sender: Hashable, Sendable {
+        private let kind: Actor.Kind
+        private let id: String
+
+        init(_ actor: Actor) { (self.kind, self.id) = (actor.kind, actor.principalID ?? actor.id) }
+    }
+
+    var sender: Sender { Sender(self.origin.actor) }
 
     /// Recognises the request when it is repeated; nil where its sender gave no key.
     var key: CommandKey? { self.origin.commandKey }

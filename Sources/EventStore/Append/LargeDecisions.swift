@@ -4,9 +4,9 @@ import Synchronization
 /// The places for decisions that are made beside the line of commands: few at a time, one for each sender and one for each stream that
 /// is to be changed. Who finds none free waits in a bounded line.
 final class LargeDecisions: Sendable {
-    /// What a place counts for besides the total.
+    /// A holder of a place, of which each may have one.
     enum Sharer: Hashable, Sendable {
-        case sender(Actor.Kind, String)
+        case sender(CommandRequest.Sender)
         case stream(StreamID)
     }
 
@@ -29,32 +29,33 @@ final class LargeDecisions: Sendable {
     }
 
     private struct State {
-        var line: ShareLine<Sharer>
+        var line: ShareLine<CommandRequest.Sender, Sharer>
         var nextID = 0
         var continuations: [Int: CheckedContinuation<Bool, Never>] = [:]
     }
 
     private let state: Mutex<State>
-    private let patience: Duration
 
     init(_ limits: Writer.Limits) {
         self.state = Mutex(State(line: ShareLine(limit: limits.largeDecisions, waiting: limits.largeWaiting)))
-        self.patience = limits.answer
     }
 
     /// Waits for a place.
     ///
-    /// - Parameter isRehearsal: Whether nothing is recorded: then several may look at one stream.
+    /// - Parameters:
+    ///   - isRehearsal: True where nothing is recorded: then several may look at one stream.
+    ///   - patience: How long to wait.
     /// - Throws: ``WriteFailure/overloaded`` where too many wait, or one waits too long or was cancelled.
-    func place(for request: CommandRequest, isRehearsal: Bool = false) async throws(WriteFailure) -> Place {
-        let actor = request.origin.actor
-        var sharers: Set<Sharer> = [.sender(actor.kind, actor.principalID ?? actor.id)]
+    func place(
+        for request: CommandRequest, isRehearsal: Bool = false, atMost patience: Duration
+    ) async throws(WriteFailure) -> Place {
+        var sharers: Set<Sharer> = [.sender(request.sender)]
         if !isRehearsal { sharers.insert(.stream(request.command.stream)) }
         let id = self.state.withLock { state in
             state.nextID += 1
             return state.nextID
         }
-        let timer = Task { [patience] in
+        let timer = Task {
             guard (try? await Task.sleep(for: patience)) != nil else { return }
             self.withdraw(id)
         }
@@ -65,7 +66,7 @@ final class LargeDecisions: Sendable {
                 let answer = self.state.withLock { state -> Bool? in
                     // Asked within the lock: a cancellation after this finds the continuation.
                     guard !Task.isCancelled else { return false }
-                    switch state.line.request(id, sharers) {
+                    switch state.line.request(id, of: request.sender, sharers) {
                     case .grant: return true
                     case .refuse: return false
                     case .wait:

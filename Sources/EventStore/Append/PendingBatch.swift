@@ -6,11 +6,11 @@ final class Pending: Sendable {
     let since = ContinuousClock.now
     private let waiter: Mutex<CheckedContinuation<Answer, Never>?>
 
-    /// What a sender is told.
+    /// The answer to a sender.
     enum Answer: Sendable {
         case recorded(Recorded)
         case failed(WriteFailure)
-        /// What the decision that it brought rests on has changed: nothing is recorded, and its sender decides again.
+        /// The decision that it brought rests on a state that has changed: nothing is recorded, and its sender decides again.
         case outdated
     }
 

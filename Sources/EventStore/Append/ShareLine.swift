@@ -1,28 +1,41 @@
 /// The holders of a bounded number of places, of which each sharer has one at most, and the line of those who wait: a pure value.
 ///
-/// First come, first served, but for those whose sharers hold a place already: they hold up nobody else.
-struct ShareLine<Sharer: Hashable> {
+/// Senders take turns. Nobody is held up by those whose sharers hold a place already.
+struct ShareLine<Sender: Hashable, Sharer: Hashable> {
     enum Action: Hashable {
         case grant, wait
-        /// Too many wait already.
+        /// Too many wait already, or too many of one sender.
         case refuse
+    }
+
+    private struct Waiting {
+        var id: Int
+        var sender: Sender
+        var round: Int
+        var sharers: Set<Sharer>
     }
 
     private let limit: Int
     private let waitingLimit: Int
     private var taken = 0
     private var busy: Set<Sharer> = []
-    private var waiting: [(id: Int, sharers: Set<Sharer>)] = []
+    private var waiting: [Waiting] = []
+    private var rounds = Rounds<Sender>()
 
     init(limit: Int, waiting waitingLimit: Int) {
         self.limit = limit
         self.waitingLimit = waitingLimit
     }
 
-    mutating func request(_ id: Int, _ sharers: Set<Sharer>) -> Action {
-        if self.take(sharers) { return .grant }
-        guard self.waiting.count < self.waitingLimit else { return .refuse }
-        self.waiting.append((id, sharers))
+    mutating func request(_ id: Int, of sender: Sender, _ sharers: Set<Sharer>) -> Action {
+        let hasRoom =
+            self.waiting.count < self.waitingLimit
+            && self.waiting.count { $0.sender == sender } < max(1, self.waitingLimit / 2)
+        guard hasRoom || self.isFree(sharers) else { return .refuse }
+        let turn = Waiting(id: id, sender: sender, round: self.rounds.join(sender), sharers: sharers)
+        if self.take(turn) { return .grant }
+        let index = self.waiting.lastIndex { $0.round <= turn.round }.map { $0 + 1 } ?? 0
+        self.waiting.insert(turn, at: index)
         return .wait
     }
 
@@ -32,7 +45,7 @@ struct ShareLine<Sharer: Hashable> {
         self.busy.subtract(sharers)
         var granted: [Int] = []
         self.waiting = self.waiting.filter { waiting in
-            guard self.take(waiting.sharers) else { return true }
+            guard self.take(waiting) else { return true }
             granted.append(waiting.id)
             return false
         }
@@ -46,10 +59,15 @@ struct ShareLine<Sharer: Hashable> {
         return true
     }
 
-    private mutating func take(_ sharers: Set<Sharer>) -> Bool {
-        guard self.taken < self.limit, self.busy.isDisjoint(with: sharers) else { return false }
+    private func isFree(_ sharers: Set<Sharer>) -> Bool {
+        self.taken < self.limit && self.busy.isDisjoint(with: sharers)
+    }
+
+    private mutating func take(_ turn: Waiting) -> Bool {
+        guard self.isFree(turn.sharers) else { return false }
+        self.rounds.take(turn.round)
         self.taken += 1
-        self.busy.formUnion(sharers)
+        self.busy.formUnion(turn.sharers)
         return true
     }
 }

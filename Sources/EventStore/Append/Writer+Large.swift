@@ -10,10 +10,11 @@ extension Writer {
         let state = self.ledger.view.state
         request.isUrgent = state.isUrgent(request.command)
         if !request.isUrgent, state.weight(of: request.command) >= self.limits.largeWeight {
+            let end = ContinuousClock.now + self.limits.answer
             // The next of its sender, or about its app, is decided on what it has recorded.
-            let place = try await self.largeDecisions.place(for: request)
+            let place = try await self.largeDecisions.place(for: request, atMost: self.limits.answer)
             defer { place.release() }
-            for _ in 0..<Self.preparations where self.mayBeRecorded(request) {
+            for _ in 0..<Self.preparations where ContinuousClock.now < end && self.mayBeRecorded(request) {
                 request.prepared = await self.prepared(request)
                 if let recorded = try await self.queue.enter(request) { return recorded }
             }
@@ -28,10 +29,11 @@ extension Writer {
 
     /// False for a command that is refused in line, before it is decided.
     private nonisolated func mayBeRecorded(_ request: CommandRequest) -> Bool {
-        let state = self.ledger.view.state
-        let context = request.context(in: self.environment.context(at: self.clock()))
+        let (head, state) = (self.ledger.view.head, self.ledger.view.state)
+        let context = request.context(in: self.environment.context(at: head.present(by: self.clock())))
         let version = state.version(of: request.expectedStream ?? request.command.stream)
-        guard request.expectedVersion.map({ $0 == version }) ?? true else { return false }
+        // A version that this node has not come to may be there by then.
+        guard request.expectedVersion.map({ $0 >= version }) ?? true else { return false }
         return (try? state.authorize(request.command, in: context)) != nil
     }
 
@@ -57,7 +59,7 @@ extension Writer {
         guard self.ledger.view.state.weight(of: request.command) >= self.limits.largeWeight else {
             return try self.rehearseAtOnce(request)
         }
-        let place = try await self.largeDecisions.place(for: request, isRehearsal: true)
+        let place = try await self.largeDecisions.place(for: request, isRehearsal: true, atMost: self.limits.answer)
         defer { place.release() }
         let result = await DetachedThread.run { Result { () throws(WriteFailure) in try self.rehearseAtOnce(request) } }
         guard let result else { throw .overloaded }

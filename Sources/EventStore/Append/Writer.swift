@@ -263,7 +263,7 @@ package actor Writer {
         let view = ledger.view
         let batch =
             ready.flatMap { $0.base.head == view.head ? $0 : nil }
-            ?? Batch(pending, on: view, at: clock(), environment: environment, within: self.limits.deciding)
+            ?? Batch(pending, on: view, at: clock(), environment: environment, within: self.limits)
         self.queue.putBack(pending.cut(to: batch.count))
         self.queue.begin(on: batch.after)
         let appender = PipelinedAppender(
@@ -278,7 +278,7 @@ package actor Writer {
     private func sendLocked(_ pending: PendingBatch, on connection: PostgresConnection) async throws
         -> PipelinedAppender.SentBatch
     {
-        let (ledger, now, environment, limit) = (self.ledger, self.clock(), self.environment, self.limits.deciding)
+        let (ledger, now, environment, limits) = (self.ledger, self.clock(), self.environment, self.limits)
         // The decisions, also where the transaction in which they were made does not end.
         let decided = Decided()
         let begun = ContinuousClock.now
@@ -287,7 +287,7 @@ package actor Writer {
         do {
             let appended = try await connection.transaction { @Sendable connection in
                 let growth = try ledger.lockEnd(on: connection)
-                let batch = Batch(pending, on: growth.view, at: now, environment: environment, within: limit)
+                let batch = Batch(pending, on: growth.view, at: now, environment: environment, within: limits)
                 decided.content.withLock { $0 = (growth, batch) }
                 ledger.beginWriting(batch)
                 return try AppendOutcome(

@@ -8,15 +8,20 @@ package struct PreparedDecision: Sendable {
     fileprivate let stream: StreamID
     fileprivate let result: Result<Decision, Refusal>
     fileprivate let basis: [StreamID: Int64]
+    /// The number of apps, where it rests on all of them.
+    fileprivate let appCount: Int?
 }
 
 extension LedgerState {
     /// Decides a command so that the result holds in later states too.
     package func prepare(_ command: Command, in context: DecisionContext) -> PreparedDecision {
         let result = Result { () throws(Refusal) in try self.decide(command, in: context) }
-        let streams = Self.shared + self.appIDs(of: command).flatMap { [StreamID.app($0), .watch($0)] }
+        let concernsFleet = self.concernsFleet(command)
+        let apps = concernsFleet ? Array(self.apps.keys) : self.appIDs(of: command)
+        let streams = Self.shared + apps.flatMap { [StreamID.app($0), .watch($0)] }
         let basis = Dictionary(streams.map { ($0, self.version(of: $0)) }) { first, _ in first }
-        return PreparedDecision(stream: command.stream, result: result, basis: basis)
+        return PreparedDecision(
+            stream: command.stream, result: result, basis: basis, appCount: concernsFleet ? apps.count : nil)
     }
 
     /// The streams besides those of apps that decisions look at. What `audit` holds decides nothing.
@@ -27,8 +32,15 @@ extension LedgerState {
     /// - Parameter now: The time at which its events take effect: the state that they lead to is of that time.
     /// - Throws: The refusal that was prepared, or that of another app which has taken a Firebase parameter since.
     package func confirm(_ prepared: PreparedDecision, at now: Timestamp) throws(Refusal) -> Decision? {
-        guard prepared.basis.allSatisfy({ self.version(of: $0) == $1 }) else { return nil }
-        var decision = try prepared.result.get()
+        guard prepared.appCount.map({ $0 == self.apps.count }) ?? true,
+            prepared.basis.allSatisfy({ self.version(of: $0) == $1 })
+        else { return nil }
+        var decision: Decision
+        do throws(Refusal) { decision = try prepared.result.get() } catch {
+            // The app that had the parameter may have given it up since.
+            if case .firebaseParameterTaken = error { return nil }
+            throw error
+        }
         for case .app(let after) in decision.effects.map(\.after) + [decision.after] {
             try self.checkFirebaseTarget(from: self.apps[after.id], to: after)
         }
@@ -60,11 +72,25 @@ extension LedgerState {
         }
     }
 
-    /// True of a command that others' work must not hold up: kill switches, and what takes something compromised away.
+    /// True of a command that others' work must not hold up: kill switches, and what takes something compromised away. One that has many
+    /// parts holds others up itself.
     package func isUrgent(_ command: Command) -> Bool {
-        guard case .change(let change) = command else { return command.isUrgent }
+        guard case .change(let change) = command else { return command.isUrgent && command.count <= Self.urgentCount }
         let commands = self.commands(of: change)
         return !commands.isEmpty && commands.allSatisfy(\.isUrgent)
+            && commands.reduce(0) { $0 + $1.count } <= Self.urgentCount
+    }
+
+    /// The most single commands of an urgent one.
+    private static let urgentCount = 8
+
+    /// True of a command whose decision looks at every app.
+    private func concernsFleet(_ command: Command) -> Bool {
+        switch command {
+        case .fleet: true
+        case .change(let change): self.commands(of: change).contains(where: self.concernsFleet)
+        case .app, .watch, .telemetryKey, .publication, .keys, .access, .webhooks, .log, .audit: false
+        }
     }
 
     private func appIDs(of command: Command) -> [AppID] {
@@ -84,6 +110,9 @@ extension LedgerState {
 }
 
 extension Command {
+    /// The number of its single commands.
+    fileprivate var count: Int { if case .app(_, let commands) = self { commands.count } else { 1 } }
+
     fileprivate var isUrgent: Bool {
         switch self {
         case .app(_, let commands): !commands.isEmpty && commands.allSatisfy(\.isUrgent)
