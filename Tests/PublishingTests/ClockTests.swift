@@ -89,12 +89,23 @@ struct ClockTests {
             time.advance(seconds: 259_200)
             try await node.execute(try Sample.create(app, hosts: 1))
             let ahead = try node.check(app)
-            // Another node, which only serves, has it too.
-            try await PublishingNode.run(
-                on: database, .with { ($0.node.name, $0.node.clock) = ("other", { time.now }) }
-            ) { other in
+            // Another node, which only serves, has it too, and learns of the right time later.
+            let late = ManualClock()
+            late.advance(seconds: 259_200)
+            let serving = PublishingNode.Setup.with {
+                ($0.node.name, $0.node.clock) = ("other", { late.now })
+                $0.node.pollInterval = .milliseconds(50)
+            }
+            try await PublishingNode.run(on: database, serving) { other in
                 #expect(await eventually { other[app]?.issuedAt == ahead.issuedAt })
                 time.advance(seconds: -259_200)
+                let last = "SELECT max(change) FROM pinledger.document WHERE issued_at < now() + interval '1 hour'"
+                let hasLooked = try await eventually {
+                    let change = try await database.query(last).only.optionalInt64(0)
+                    return await other.publisher.seenChange == change
+                }
+                #expect(hasLooked && other[app]?.issuedAt == ahead.issuedAt)
+                late.advance(seconds: -259_200)
                 #expect(await eventually { other[app].map { $0.issuedAt < ahead.issuedAt } ?? false })
             }
             let right = try node.check(app)

@@ -27,7 +27,7 @@ struct DocumentChangesTests {
         var (outdated, last) = ([AppID](), change)
         while true {
             let part = try await store.changes(from: last, newerThan: table)
-            outdated += part.outdated
+            outdated += part.outdated.map(\.app)
             guard part.isPart, let end = part.last else { return (outdated, part.last) }
             last = end
         }

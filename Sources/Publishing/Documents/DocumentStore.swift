@@ -24,21 +24,29 @@ struct DocumentStore: Sendable {
     }
 
     /// One statement that only reads, on a server that has all events that the node knows: one that lags may store earlier documents.
-    /// It is left for another one, once, and where that one lags too it counts.
+    /// Another server is asked, once, in the place of one that lags, and its answer counts.
     private func read(_ sql: String, _ parameters: [PostgresValue] = []) async throws -> PostgresRows {
         let known = self.known()
-        do {
-            return try await self.pool.reading { connection in
-                let head = try await connection.query("SELECT next_position FROM pinledger.head").first
-                if let end = try head?.optionalInt64(0), end < known {
-                    await connection.close()
-                    throw LedgerReader.Behind(position: known - 1)
+        return try await self.lend {
+            do {
+                return try await self.pool.reading { connection in
+                    let head = try await connection.query("SELECT next_position FROM pinledger.head").first
+                    if let end = try head?.optionalInt64(0), end < known {
+                        await connection.close()
+                        throw LedgerReader.Behind(position: known - 1)
+                    }
+                    return try await connection.query(sql, parameters)
                 }
-                return try await connection.query(sql, parameters)
+            } catch is LedgerReader.Behind {
+                return try await self.pool.read(sql, parameters)
             }
-        } catch is LedgerReader.Behind {
-            return try await self.pool.read(sql, parameters)
         }
+    }
+
+    /// Has what `body` borrows counted as connections for documents, of which there are few at once: where all of them wait for a lock on
+    /// the table, one is left to follow the ledger with.
+    private func lend<Result>(_ body: () async throws -> Result) async throws -> Result {
+        try await PostgresPool.$kind.withValue("documents", operation: body)
     }
 
     /// A signed document as it is stored.
@@ -97,36 +105,37 @@ struct DocumentStore: Sendable {
     ///   lead to a former primary. Nothing is stored then.
     func publish(_ outgoing: [Outgoing]) async throws -> Set<AppID> {
         do { return try await self.put(outgoing) } catch let error as PostgresError where error.sqlState == "PL004" {
-            self.pool.dropIdle()
+            self.pool.dropConnections()
             return try await self.put(outgoing)
         }
     }
 
     private func put(_ outgoing: [Outgoing]) async throws -> Set<AppID> {
         let documents = outgoing.map(\.document)
-        let rows = try await self.pool.withConnection { connection in
-            try await connection.query(
-                prepared: "SELECT pinledger.publish_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-                [
-                    .textArray(documents.map(\.app.text)),
-                    .int64Array(documents.map(\.version)),
-                    .int64Array(documents.map(\.position)),
-                    .bytesArray(documents.map(\.contentDigest)),
-                    .timestampArray(documents.map(\.issuedAt.microseconds)),
-                    .timestampArray(documents.map(\.expiresAt.microseconds)),
-                    .textArray(documents.map(\.keyID)),
-                    .bytesArray(documents.map(\.body)),
-                    .bytesArray(outgoing.map(\.leaf)),
-                    .bytesArray(outgoing.map(\.unfit)),
-                ]
-            )
+        let parameters: [PostgresValue] = [
+            .textArray(documents.map(\.app.text)),
+            .int64Array(documents.map(\.version)),
+            .int64Array(documents.map(\.position)),
+            .bytesArray(documents.map(\.contentDigest)),
+            .timestampArray(documents.map(\.issuedAt.microseconds)),
+            .timestampArray(documents.map(\.expiresAt.microseconds)),
+            .textArray(documents.map(\.keyID)),
+            .bytesArray(documents.map(\.body)),
+            .bytesArray(outgoing.map(\.leaf)),
+            .bytesArray(outgoing.map(\.unfit)),
+        ]
+        let rows = try await self.lend {
+            try await self.pool.withConnection { connection in
+                try await connection.query(
+                    prepared: "SELECT pinledger.publish_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)", parameters)
+            }
         }
         return Set(try rows.only.textArray(0).compactMap { try $0.map { try AppID($0) } })
     }
 
     /// The number of events in the database's ledger.
     func ledgerEnd() async throws -> Int64 {
-        try await self.pool.read("SELECT next_position FROM pinledger.head").only.int64(0)
+        try await self.lend { try await self.pool.read("SELECT next_position FROM pinledger.head").only.int64(0) }
     }
 
     /// The stored documents of all apps. Rows whose columns cannot be read are left out, and named in `unreadable`.
@@ -190,7 +199,7 @@ struct DocumentStore: Sendable {
         }
     }
 
-    /// The contents of a notification about one document.
+    /// A change of one stored document, as a notification or the table tells it without the document.
     struct News: Sendable {
         let app: AppID
         let version: Int64
@@ -211,12 +220,22 @@ struct DocumentStore: Sendable {
 
         /// Whether the table has something older.
         func isNews(to table: DocumentTable) -> Bool { table.wants(self.app, self.version, self.issuedAt) }
+
+        /// True where the documents are there of all news, or later ones.
+        static func areAll(_ news: some Sequence<News>, among stored: [Stored], at now: Timestamp) -> Bool {
+            let newest = Dictionary(
+                stored.map { ($0.document.app, $0.document.issuance(at: now)) }, uniquingKeysWith: max)
+            return news.allSatisfy { each in
+                let told = Issuance(version: each.version, issuedAt: each.issuedAt, at: now)
+                return newest[each.app].map { $0 >= told } ?? false
+            }
+        }
     }
 
     /// A part of the changes of stored documents, in their order.
     struct Changes: Sendable {
-        /// The apps whose document is newer than the table's.
-        var outdated: [AppID] = []
+        /// Those of documents that are newer than the table's.
+        var outdated: [News] = []
         /// The number of the last of them; nil where there is none.
         var last: Int64?
         /// True where there may be more.
@@ -235,7 +254,8 @@ struct DocumentStore: Sendable {
         for row in rows {
             guard let app = try? AppID(try row.text(0)) else { continue }
             let issuedAt = Timestamp(microseconds: try row.timestamp(2))
-            if table.wants(app, try row.int64(1), issuedAt) { changes.outdated.append(app) }
+            let news = News(app: app, version: try row.int64(1), issuedAt: issuedAt)
+            if news.isNews(to: table) { changes.outdated.append(news) }
         }
         return changes
     }

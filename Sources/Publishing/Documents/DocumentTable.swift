@@ -27,6 +27,8 @@ package final class DocumentTable: Sendable {
         var servesOnlyRemembered = false
         /// True while kept documents may still take the place of stored ones which must not be served.
         var awaitsKept = false
+        /// True where kept documents could not be read, which may take the place of stored ones after a restart.
+        var leavesKept = false
         /// What to do with a stored document.
         var judge: @Sendable (DocumentStore.Stored) -> DocumentJudge.Ruling = { _ in .wait }
         /// Called with two documents of one version with different contents: the one that stays, and the new one.
@@ -202,6 +204,12 @@ package final class DocumentTable: Sendable {
             content.servesOnlyRemembered = isStrict
         }
     }
+
+    /// Has what is kept stay as it is: it cannot be read now, and may hold documents that the table lacks.
+    package func leaveKept() { self.content.withLock { $0.leavesKept = true } }
+
+    /// True after ``leaveKept()``.
+    var leavesKept: Bool { self.content.withLock { $0.leavesKept } }
 
     /// Counts what there is as incomplete until ``takeKept(_:)``.
     func awaitKept() { self.content.withLock { $0.awaitsKept = true } }

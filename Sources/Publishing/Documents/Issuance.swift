@@ -9,7 +9,7 @@ import PinWire
 struct Issuance: Comparable {
     let version: Int64
     let issuedAt: Timestamp
-    /// Whether it was issued in the future, further than clocks differ.
+    /// True where it was issued in the future, further than clocks differ.
     let isAhead: Bool
 
     init(version: Int64, issuedAt: Timestamp, at now: Timestamp) {
@@ -24,7 +24,7 @@ struct Issuance: Comparable {
         return left.issuedAt < right.issuedAt
     }
 
-    /// Whether a time of issue lies in the future, further than clocks differ.
+    /// True of a time of issue that lies in the future, further than clocks differ.
     static func isAhead(_ issuedAt: Timestamp, of now: Timestamp) -> Bool {
         now.adding(seconds: Head.tolerance) < issuedAt
     }

@@ -33,7 +33,7 @@ extension Publisher {
         while pause < Self.longestPause {
             let new = self.ledger.takeAwaitedChanges()
             if !new.isEmpty { pause = Self.shortestPause }
-            awaited = self.behind(
+            awaited = await self.behind(
                 Ledger.Changes(
                     apps: awaited.apps.union(new.apps), isEverything: awaited.isEverything || new.isEverything
                 ))
@@ -43,7 +43,7 @@ extension Publisher {
             } else {
                 await self.take(try await self.store.load(Array(awaited.apps)).stored)
             }
-            awaited = self.behind(awaited)
+            awaited = await self.behind(awaited)
             guard !awaited.isEmpty else { continue }
             try await Task.sleep(for: pause)
             pause *= 2
@@ -51,14 +51,16 @@ extension Publisher {
     }
 
     /// The part of some changes whose documents this node does not have yet.
-    private func behind(_ changes: Ledger.Changes) -> Ledger.Changes {
+    private func behind(_ changes: Ledger.Changes) async -> Ledger.Changes {
         let state = self.ledger.view.state
-        func isBehind(_ app: AppID) -> Bool {
-            (state.documentVersion(of: app) ?? 0) > self.table.held(app)?.version ?? 0
+        var apps: Set<AppID> = []
+        for (count, app) in (changes.isEverything ? Array(state.apps.keys) : Array(changes.apps)).enumerated() {
+            // After a start the look-up verifies a document, which takes as long as signing one.
+            if count % 20 == 19 { await Task.yield() }
+            guard (state.documentVersion(of: app) ?? 0) > self.table.held(app)?.version ?? 0 else { continue }
+            guard !changes.isEverything else { return changes }
+            apps.insert(app)
         }
-        if changes.isEverything {
-            return state.apps.keys.contains(where: isBehind) ? changes : .none
-        }
-        return Ledger.Changes(apps: changes.apps.filter(isBehind))
+        return Ledger.Changes(apps: apps)
     }
 }

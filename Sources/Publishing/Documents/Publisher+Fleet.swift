@@ -115,7 +115,7 @@ extension Publisher {
             || self.unfit[app] != nil
     }
 
-    /// Which of an app's documents it is.
+    /// The mark by which two documents of one app are told apart.
     private struct Edition: Equatable {
         var version: Int64
         var issuedAt: Timestamp

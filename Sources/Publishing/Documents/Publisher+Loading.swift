@@ -78,8 +78,10 @@ extension Publisher {
         guard let source = self.keptSource, self.ledger.fault == nil else { return }
         let missing = self.table.missing
         var found: [DocumentStore.Stored] = []
-        if !missing.isEmpty {
-            let kept = await source.file.readOrLog(source.remembered, signedBy: source.keys, self.logger)
+        let kept =
+            missing.isEmpty
+            ? KeptDocuments.none : await source.file.readOrLog(source.remembered, signedBy: source.keys, self.logger)
+        if let kept {
             let state = self.ledger.view.state
             found = kept.stored.filter { stored in
                 let document = stored.document
@@ -89,6 +91,8 @@ extension Publisher {
                     || document.version == version
                         && state.document(of: document.app)?.contentDigest == document.contentDigest
             }
+        } else {
+            self.table.leaveKept()
         }
         guard self.ledger.fault == nil else { return }
         self.keptSource = nil
@@ -114,7 +118,7 @@ extension Publisher {
     package func refreshEarly(hasMoreKeys: Bool = false) async throws {
         if hasMoreKeys {
             self.table.forgetRejected()
-            self.seenChange = 0
+            self.lookAtAllStored()
         }
         try await self.loadOutdated { stored in
             for each in stored {

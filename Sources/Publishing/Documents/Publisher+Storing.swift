@@ -32,7 +32,8 @@ extension Publisher {
                     pause = .milliseconds(50)
                 } catch {
                     // Documents that were signed again meanwhile replace those to be tried again.
-                    for each in signed { self.unstored.add(each, as: kind) }
+                    let now = self.clock()
+                    for each in signed { self.unstored.add(each, as: kind, at: now) }
                     guard !Task.isCancelled else { return }
                     self.logger.log(.documentsNotStored, ["error": "\(error)"])
                     try? await Task.sleep(for: pause)
@@ -44,10 +45,12 @@ extension Publisher {
 
     /// Stores the rest when the node stops. The next node that starts signs again what cannot be stored now.
     func storeRest() async {
-        let signed = self.unstored.takeAll()
-        guard !signed.isEmpty, self.mayPublish else { return }
-        do { try await self.store(signed) } catch {
-            self.logger.log(.documentsLeftOver, ["error": "\(error)"])
+        for kind in [UnstoredDocuments.Kind.changed, .fleet] {
+            while !self.unstored.isEmpty(kind), self.mayPublish, !Task.isCancelled {
+                do { try await self.store(self.unstored.take(kind)) } catch {
+                    return self.logger.log(.documentsLeftOver, ["error": "\(error)"])
+                }
+            }
         }
     }
 
@@ -68,7 +71,7 @@ extension Publisher {
                 return try await self.store(Array(signed[(signed.count / 2)...]))
             }
             guard error.sqlState == "PL003" else {
-                self.unstored.refuse(signed[0])
+                self.unstored.refuse(signed[0], at: self.clock())
                 self.logger.log(.documentNotStored, ["app": "\(apps[0])", "error": "\(error)"])
                 return
             }
@@ -88,7 +91,7 @@ extension Publisher {
 }
 
 extension PostgresError {
-    /// Whether the statement may succeed without one of its rows: not where the server, the session or the rights are the cause.
+    /// True where the statement may succeed without one of its rows: not where the server, the session or the rights are the cause.
     fileprivate var concernsRows: Bool {
         guard case .server(let state) = self.code else { return false }
         // Values, constraints, limits of size, exceptions that a trigger raises, and damaged pages and indexes.

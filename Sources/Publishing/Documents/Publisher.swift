@@ -73,6 +73,8 @@ package actor Publisher {
     private var hasPassedOver = false
     /// The last change of stored documents that this node has looked at; 0 where it is to look at all.
     var seenChange: Int64 = 0
+    /// How often it was to look at all: a look that began before does not count then.
+    private var looks = 0
     /// SHA-256 of stored bodies that are not documents, of apps of the ledger: this node signs in their place.
     var unfit: [AppID: [UInt8]] = [:]
     /// True where the database had the private half of the active key when it was last looked for.
@@ -256,7 +258,7 @@ package actor Publisher {
                 case .connected:
                     isListening = true
                     // Perhaps to another server, which has other changes.
-                    self.seenChange = 0
+                    self.lookAtAllStored()
                     try await self.loadOutdated()
                 case .tick:
                     ticks += 1
@@ -273,17 +275,33 @@ package actor Publisher {
 
     func loadOutdated() async throws { try await self.loadOutdated { await self.take($0) } }
 
+    /// Has the next look at stored documents be one at all of them.
+    func lookAtAllStored() {
+        self.seenChange = 0
+        self.looks += 1
+    }
+
     /// Reads the stored documents that are newer than those in place, as far as they have changed since the last look.
     func loadOutdated(_ take: ([DocumentStore.Stored]) async -> Void) async throws {
-        if self.hasPassedOver { (self.hasPassedOver, self.seenChange) = (false, 0) }
+        if self.hasPassedOver {
+            self.hasPassedOver = false
+            self.lookAtAllStored()
+        }
+        let looks = self.looks
+        var seen = self.seenChange
         while true {
-            let changes = try await self.store.changes(from: max(1, self.seenChange), newerThan: self.table)
-            let apps = changes.outdated
-            for start in stride(from: 0, to: apps.count, by: 100) {
-                await take(try await self.store.load(Array(apps[start..<min(start + 100, apps.count)])).stored)
+            let changes = try await self.store.changes(from: max(1, seen), newerThan: self.table)
+            for start in stride(from: 0, to: changes.outdated.count, by: 100) {
+                let part = changes.outdated[start..<min(start + 100, changes.outdated.count)]
+                let stored = try await self.store.load(part.map(\.app)).stored
+                await take(stored)
+                // Else another server has answered, which lags behind: the next look begins here again.
+                guard DocumentStore.News.areAll(part, among: stored, at: self.clock()) else { return }
             }
-            let isKnown = changes.last != nil || self.seenChange == 0
-            self.seenChange = changes.last ?? 0
+            let isKnown = changes.last != nil || seen == 0
+            seen = changes.last ?? 0
+            guard looks == self.looks else { return }
+            self.seenChange = seen
             guard changes.isPart || !isKnown else { return }
         }
     }
@@ -301,6 +319,8 @@ package actor Publisher {
             let hasFallen = Issuance.isAhead(last, of: now)
             last = now
             if changes.isEverything || hasFallen { self.publishEverything() }
+            // By the former time those that another node has signed again were no newer.
+            if hasFallen { self.lookAtAllStored() }
             if count % 40 == 0 {
                 self.lookAtFleet()
                 self.offerRefused()
@@ -352,11 +372,16 @@ package actor Publisher {
             defer { self.startStoring(.changed) }
             for (count, app) in apps.enumerated() {
                 // Many may have changed at once: other tasks run on this thread in between.
-                if count % 10 == 9 {
-                    await Task.yield()
+                if count % 10 == 9 { await Task.yield() }
+                if count % 10 == 9 || count == 0 {
                     guard self.mayPublish else {
                         self.ledger.giveBack(Ledger.Changes(apps: apps))
                         return true
+                    }
+                    let present = self.ledger.view
+                    // With a key that is no longer active it would replace what has been signed with the next one.
+                    guard present.state.keys.activeKeyID == active.kid else {
+                        return await self.publish(apps, of: present)
                     }
                 }
                 let isUnfit = self.unfit[app] != nil
@@ -382,7 +407,8 @@ package actor Publisher {
         if view.state.log.recordsDocuments {
             self.unrecorded.add(published.publication, of: document.app)
         }
-        self.unstored.add(DocumentStore.Outgoing(document: document, leaf: view.lastLeafHash), as: kind)
+        let outgoing = DocumentStore.Outgoing(document: document, leaf: view.lastLeafHash)
+        self.unstored.add(outgoing, as: kind, at: self.clock())
     }
 
     /// The app's document, signed; nil where the present one is as good.

@@ -7,7 +7,7 @@ struct UnstoredDocuments {
 
     private var changed: [AppID: DocumentStore.Outgoing] = [:]
     private var fleet: [AppID: DocumentStore.Outgoing] = [:]
-    /// Those that the database has refused, and no others beside them: they are offered again later.
+    /// Documents that the database has refused, and no others beside them: they are offered again later.
     private var refused: [AppID: DocumentStore.Outgoing] = [:]
 
     /// The most documents that are stored in one statement, so that one of a changed app waits for few others' locks.
@@ -22,25 +22,25 @@ struct UnstoredDocuments {
         }
     }
 
-    /// Adds a document, unless one of its app is there that is as new.
-    mutating func add(_ outgoing: DocumentStore.Outgoing, as kind: Kind) {
-        guard self.makeRoom(for: outgoing) else { return }
+    /// Adds a document, unless one of its app is there that is as new at `now`.
+    mutating func add(_ outgoing: DocumentStore.Outgoing, as kind: Kind, at now: Timestamp) {
+        guard self.makeRoom(for: outgoing, at: now) else { return }
         switch kind {
         case .changed: self.changed[outgoing.document.app] = outgoing
         case .fleet: self.fleet[outgoing.document.app] = outgoing
         }
     }
 
-    /// Keeps a document that the database has refused until ``offerRefused()``, unless one of its app is there that is as new.
-    mutating func refuse(_ outgoing: DocumentStore.Outgoing) {
-        if self.makeRoom(for: outgoing) { self.refused[outgoing.document.app] = outgoing }
+    /// Keeps a document that the database has refused until ``offerRefused()``, unless one of its app is there that is as new at `now`.
+    mutating func refuse(_ outgoing: DocumentStore.Outgoing, at now: Timestamp) {
+        if self.makeRoom(for: outgoing, at: now) { self.refused[outgoing.document.app] = outgoing }
     }
 
     /// Removes an older document of the app; false where there is one that is as new.
-    private mutating func makeRoom(for outgoing: DocumentStore.Outgoing) -> Bool {
+    private mutating func makeRoom(for outgoing: DocumentStore.Outgoing, at now: Timestamp) -> Bool {
         let (app, new) = (outgoing.document.app, outgoing.document)
         let old = (self.changed[app] ?? self.fleet[app] ?? self.refused[app])?.document
-        if let old, (old.version, old.issuedAt) >= (new.version, new.issuedAt) { return false }
+        if let old, old.issuance(at: now) >= new.issuance(at: now) { return false }
         (self.changed[app], self.fleet[app], self.refused[app]) = (nil, nil, nil)
         return true
     }
@@ -56,12 +56,6 @@ struct UnstoredDocuments {
         }
         for outgoing in taken { (self.changed[outgoing.document.app], self.fleet[outgoing.document.app]) = (nil, nil) }
         return taken
-    }
-
-    /// Takes out all documents.
-    mutating func takeAll() -> [DocumentStore.Outgoing] {
-        defer { self = UnstoredDocuments() }
-        return [self.changed, self.fleet, self.refused].flatMap(\.values)
     }
 
     /// Counts those that the database has refused as documents of the fleet again.

@@ -56,6 +56,7 @@ package struct DocumentKeeper: Sendable {
         if let size = self.size, !self.file.isWasteful(size, live: self.live) {
             return try await self.keep(changed, isAll: false)
         }
+        let onlyAdds = onlyAdds || table.leavesKept
         if !onlyAdds {
             let (all, isComplete) = table.current
             if isComplete { return try await self.keep(all, isComplete: true) }

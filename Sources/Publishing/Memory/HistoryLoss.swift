@@ -97,31 +97,33 @@ package struct HistoryLoss: Sendable {
             versions.append(self.take(missing, source, view, &gathered))
         }
         for history in earlier {
-            guard let journal = history.journal else { continue }
-            let (parting, _) = try await Self.parting(of: journal, from: view, reader)
+            guard let journal = history.journal else {
+                gathered.lacksEarlier = true
+                continue
+            }
+            let (parting, isExact) = try await Self.parting(of: journal, from: view, reader)
+            if !isExact { gathered.lacksEarlier = true }
             gathered.earlier.take(journal, of: history, from: parting)
         }
         self.finish(gathered)
         try await self.takeHistory(gathered, view, reader)
-        self.takeDocuments(of: lost, earlier)
+        self.takeDocuments(of: lost + earlier, lacksEarlier: gathered.lacksEarlier)
         self.raise(above: versions, view.state)
     }
 
     /// Takes in the newest documents of lost histories that say more than the events.
     ///
-    /// - Parameter earlier: Histories that nodes have set aside.
-    private mutating func takeDocuments(of lost: [KnownHistory], _ earlier: [KnownHistory]) {
+    /// - Parameter lacksEarlier: True where a history that a node has set aside has events that nothing has kept.
+    private mutating func takeDocuments(of histories: [KnownHistory], lacksEarlier: Bool) {
         var (newest, known): ([AppID: Document], [AppID: Int64]) = ([:], [:])
-        // An earlier one explains itself by its own journal.
-        let unexplained = earlier.filter { $0.journal == nil }
-        for history in lost + earlier {
+        for history in histories {
             known.merge(history.versionsAtEnd, uniquingKeysWith: max)
             for document in history.documents where document.version > newest[document.app]?.version ?? 0 {
                 newest[document.app] = document
             }
         }
         // Where every event is known, only a document behind all of them says more.
-        let saysMore = self.unknownEvents > 0 || !unexplained.isEmpty
+        let saysMore = self.unknownEvents > 0 || lacksEarlier
         self.documents = newest.values.filter { saysMore || $0.version > known[$0.app] ?? 0 }
             .sorted { $0.app < $1.app }
     }
@@ -173,6 +175,8 @@ package struct HistoryLoss: Sendable {
         var found = LostEvents()
         /// Those that nodes have set aside at earlier losses.
         var earlier = LostEvents()
+        /// True where one of the histories that nodes have set aside has events that nothing has kept.
+        var lacksEarlier = false
         /// The number of events of the lost history, as far as it is known.
         var end: Int64 = 0
 
@@ -256,7 +260,7 @@ package struct HistoryLoss: Sendable {
             fleet.epochs.last {
                 event.position >= $0.firstPosition
                     && (event.epoch.map { [number = $0.number] in $0 < number } ?? false
-                        || event.entry.map { [began = $0.beganAt] in $0.time < began } ?? false)
+                        || event.entry.map { [began = $0.beganAt] in $0.effectiveAt < began } ?? false)
             }
         }
         // What a recovery has ended is shown, and can be repeated; no other epoch begins for it.

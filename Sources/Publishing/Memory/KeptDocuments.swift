@@ -147,14 +147,14 @@ package struct KeptDocumentsFile: Sendable {
         try await self.lines { KeptDocuments(lines: $0, remembered: remembered, signedBy: keys) }
     }
 
-    /// The documents as ``read(_:signedBy:)`` finds them; none where the file cannot be read, which the log says: such a node serves what
-    /// the database has.
+    /// The documents as ``read(_:signedBy:)`` finds them; nil where the file cannot be read, which the log says: such a node serves what
+    /// the database has, and only adds to the file.
     package func readOrLog(
         _ remembered: [AppID: NodeMemory.Document], signedBy keys: [String: [UInt8]], _ logger: Logger
-    ) async -> KeptDocuments {
+    ) async -> KeptDocuments? {
         do throws(PrivateFile.Failure) { return try await self.read(remembered, signedBy: keys) } catch {
             logger.log(.keptDocumentsUnreadable, ["error": "\(error.text("the documents", self.path).message)"])
-            return .none
+            return nil
         }
     }
 

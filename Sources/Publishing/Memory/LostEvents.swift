@@ -16,7 +16,7 @@ struct LostEvents {
 
     var count: Int64 { self.epochs.values.reduce(0) { $0 + Int64($1.count) } }
 
-    /// Those that this program can read, by epoch and position.
+    /// The events that this program can read, by epoch and position.
     var entries: [Numbered] {
         self.epochs.values.joined().compactMap { (bytes, epoch) in
             (try? Entry(bytes: bytes)).map { (bytes: bytes, numbered: Numbered(epoch: epoch, entry: $0)) }
@@ -57,7 +57,7 @@ struct LostEvents {
         for bytes in journal.entries {
             guard let entry = try? Entry(bytes: bytes), case .fleet(.historyRestored(let restoration)) = entry.event
             else { continue }
-            fleet.evolve(.historyRestored(restoration), at: entry.time)
+            fleet.evolve(.historyRestored(restoration), at: entry.effectiveAt)
         }
         return fleet
     }

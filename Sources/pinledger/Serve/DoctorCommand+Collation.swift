@@ -1,7 +1,7 @@
 import Postgres
 
 extension DoctorCommand {
-    /// Whether the system still sorts text as it did when the database was made; nil where PostgreSQL does not say: before 15, and where
+    /// The judgement on the system's order of text, which is to be that of when the database was made; nil where PostgreSQL does not say: before 15, and where
     /// no library of the system sorts.
     func collation(_ connection: PostgresConnection) async -> Finding? {
         guard connection.serverVersion >= 150_000 else { return nil }

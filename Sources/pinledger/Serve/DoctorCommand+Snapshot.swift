@@ -6,7 +6,7 @@ import Postgres
 import Secrets
 
 extension DoctorCommand {
-    /// Whether nodes can start that cannot read pruned entries: from a snapshot that no account of a server changes. Nil where nothing is
+    /// The judgement on the snapshot, which no account of a server changes, from which nodes start that cannot read pruned entries. Nil where nothing is
     /// pruned.
     func keptSnapshot(
         _ connection: PostgresConnection, _ key: KeyEncryptionKey?, _ verifiers: [BatchVerifier]

@@ -295,7 +295,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    /// Whether the ledger ends in the future by the database's clock, which is the nodes'.
+    /// The judgement on the ledger's last time, which is not to be in the future by the database's clock, the nodes' own.
     private func ledgerTime(_ connection: PostgresConnection) async -> Finding {
         let subject = "ledger's time"
         do {

@@ -106,7 +106,11 @@ extension Node {
             let (documents, keys) = (KeptDocumentsFile(directory: file.directory), isTrusted ? memory.keys : [:])
             // A damaged database may lack documents too. A sound one shows it later: reading thousands takes a second.
             if ledger.fault != nil || ledger.unsigned != nil {
-                recalled.kept = await documents.readOrLog(memory.documents, signedBy: keys, self.logger)
+                if let kept = await documents.readOrLog(memory.documents, signedBy: keys, self.logger) {
+                    recalled.kept = kept
+                } else {
+                    table.leaveKept()
+                }
                 memory.documents.merge(recalled.kept.remembered) { $1 }
                 remembered?.documents = memory.documents
             } else {

@@ -123,8 +123,10 @@ extension Node {
             content.isAuthentic || self.configuration.keyEncryptionKey == nil, !content.memory.documents.isEmpty
         else { return }
         var memory = content.memory
-        let kept = await KeptDocumentsFile(directory: directory)
+        let found = await KeptDocumentsFile(directory: directory)
             .readOrLog(memory.documents, signedBy: memory.keys, self.logger)
+        if found == nil { publisher.table.leaveKept() }
+        let kept = found ?? .none
         memory.documents.merge(kept.remembered) { $1 }
         services.ledger.remember(keys: memory.keys, at: memory.position)
         var isWhole: Bool?

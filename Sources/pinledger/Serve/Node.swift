@@ -288,7 +288,7 @@ struct Node {
         database.preferredServer = self.configuration.isReadOnly ? .preferStandby : .readWrite
         database.requiresSynchronousStandby = self.configuration.requiresSynchronousStandby
         let pool = PostgresPool(configuration: database)
-        let reserved = PostgresPool(configuration: database, maximumConnections: 2)
+        let reserved = PostgresPool(configuration: database, maximumConnections: 2, maximumPerKind: 1)
         let clock = DatabaseClock(systemClock: Self.clock, logger: self.logger)
         do { try await self.open(reserved, clock) } catch let error as PostgresError {
             guard error.meansNoServer, self.hasMemory else { throw Self.failure(error) }

@@ -306,7 +306,7 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
         return known
     }
 
-    /// What a node remembers of the ledger, and what it has set aside at earlier losses.
+    /// A node's memory of the ledger, and those that it has set aside at earlier losses.
     private func remembered(
         in directory: String, _ configuration: NodeConfiguration
     ) async throws -> [KnownHistory] {
