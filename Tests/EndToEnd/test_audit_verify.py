@@ -273,6 +273,7 @@ def not_canonical(entries: list[bytes]) -> None:
         (changed(300, position=301), ("position_wrong", 300, 300)),
         (changed(300, stream_version=999_999), ("stream_version_wrong", 300, 300)),
         (changed(300, time="2001-01-01T00:00:00Z"), ("time_falls", 300, 300)),
+        (changed(300, decided_at="2001-01-01T00:00:00Z"), ("decided_at_wrong", 300, 300)),
         (changed(300, type="AppNeverHeardOf"), ("entry_unreadable", 300, 300)),
         (changed(300, surplus=1), ("entry_unreadable", 300, 300)),
         (not_canonical, ("entry_unreadable", 300, 300)),

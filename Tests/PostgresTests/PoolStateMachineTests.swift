@@ -24,6 +24,18 @@ struct PoolStateMachineTests {
         #expect(machine.request(4) == .lease(.connection(0)))
     }
 
+    @Test func `connections that are dropped are not lent again, whether idle or lent`() {
+        var machine = PoolStateMachine(maximumConnections: 2, maximumWaiters: 1)
+        for id in 1...2 { _ = machine.request(UInt64(id)) }
+        _ = machine.release(1, hasConnection: true)
+        #expect(machine.dropAll() == [1])
+        #expect(machine.request(3) == .lease(.vacancy(1)))
+        #expect(machine.request(4) == .wait)
+        #expect(machine.release(0, hasConnection: true) == .resume(4, .vacancy(0)))
+        #expect(machine.release(0, hasConnection: true) == .keep)
+        #expect(machine.request(5) == .lease(.connection(0)))
+    }
+
     @Test func `a broken connection frees its slot`() {
         var machine = PoolStateMachine(maximumConnections: 1, maximumWaiters: 0)
         #expect(machine.request(1) == .lease(.vacancy(0)))

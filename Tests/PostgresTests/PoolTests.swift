@@ -53,13 +53,17 @@ struct PoolTests {
         await pool.close()
     }
 
-    @Test func `a pool whose idle connections are dropped opens new ones`() async throws {
+    @Test func `a pool whose connections are dropped opens new ones`() async throws {
         let pool = PostgresPool(configuration: try SharedDatabase.configuration())
         let first = try await Self.backends(pool)
         #expect(try await Self.backends(pool) == first)
-        pool.dropIdle()
+        pool.dropConnections()
         #expect(pool.occupancy == (0, 0, 0))
-        #expect(try await Self.backends(pool) != first)
+        let second = try await Self.backends(pool)
+        #expect(second != first)
+        // One that is lent meanwhile is not lent again.
+        try await pool.withConnection { _ in pool.dropConnections() }
+        #expect(try await Self.backends(pool) != second)
         await pool.close()
     }
 

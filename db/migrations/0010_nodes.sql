@@ -39,6 +39,12 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.report_node TO pinledger_app, pinledger_reader;
 
+-- True for a node that was last seen then and counts as running. One that was seen in the future, by a clock that has been put right
+-- since, does not.
+CREATE FUNCTION pinledger.is_live(p_seen_at timestamptz) RETURNS boolean LANGUAGE sql STABLE
+AS $$ SELECT p_seen_at BETWEEN now() - interval '1 minute' AND now() + interval '1 minute' $$;
+GRANT EXECUTE ON FUNCTION pinledger.is_live TO pinledger_app, pinledger_reader;
+
 -- Removes a node that stops.
 CREATE FUNCTION pinledger.forget_node(p_id text) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$

@@ -33,7 +33,7 @@ LANGUAGE sql STABLE SET search_path = pinledger, pg_temp AS $$
     UNION ALL
     (SELECT 'webhook', w FROM webhooks_behind(p_end) w LIMIT 1)
     UNION ALL
-    (SELECT 'node', name FROM node WHERE position < p_end AND seen_at BETWEEN now() - interval '1 minute' AND now() + interval '1 minute' LIMIT 1)
+    (SELECT 'node', name FROM node WHERE position < p_end AND is_live(seen_at) LIMIT 1)
 $$;
 
 -- Makes a copy of a partition beside it, in its tablespace, with a check of its range. With p_prune it lacks the entries of

@@ -11,6 +11,8 @@ struct EventCheck: Sendable {
     private(set) var damagedStreams: Set<String> = []
     /// The time of the latest event.
     private(set) var lastTime = Timestamp(microseconds: 0)
+    /// The time of the event before the next one; nil where that is missing or cannot be read.
+    private var timeBefore: Timestamp? = Timestamp(microseconds: 0)
     /// The last position whose event is missing; below zero where none is.
     private(set) var lastMissing: Int64 = -1
     /// The first position whose event lies in the future.
@@ -45,7 +47,8 @@ struct EventCheck: Sendable {
 
     /// False, with nothing changed, where the event does not follow on those before it.
     private mutating func fold(_ step: ReplayedEvent) -> Bool {
-        guard step.time >= self.lastTime, self.approvals?.defect(of: step.event, in: self.state) == nil,
+        guard step.time >= self.lastTime, self.isRight(step.decidedAt, stamped: step.time),
+            self.approvals?.defect(of: step.event, in: self.state) == nil,
             self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.effectiveAt)
                 == .applied
         else { return false }
@@ -54,12 +57,19 @@ struct EventCheck: Sendable {
     }
 
     private mutating func note(_ time: Timestamp, at position: Int64) {
-        self.lastTime = max(self.lastTime, time)
+        (self.lastTime, self.timeBefore) = (max(self.lastTime, time), time)
         if self.limit < time, self.firstAhead == nil { self.firstAhead = position }
     }
 
     private mutating func end(with step: ReplayedEvent) {
-        self.ends[step.stream] = .init(version: step.streamVersion, position: step.position, time: step.time)
+        self.ends[step.stream] = .init(version: step.streamVersion, position: step.position, time: step.effectiveAt)
+    }
+
+    /// True of the time of a decision as nodes record it: only where the event before is further ahead than clocks differ, whose stamp
+    /// the event then has.
+    private func isRight(_ decidedAt: Timestamp?, stamped time: Timestamp) -> Bool {
+        guard let decidedAt else { return true }
+        return decidedAt.adding(seconds: Head.lag) < time && self.timeBefore.map { $0 == time } ?? true
     }
 
     /// Takes in an entry, and says what is wrong with its place in its stream.
@@ -81,13 +91,19 @@ struct EventCheck: Sendable {
         if entry.time < self.lastTime {
             findings.append(LedgerFinding(.timeFalls, at: position, "the event lies before the one before it"))
         }
+        if !self.isRight(entry.decidedAt, stamped: entry.time) {
+            findings.append(
+                LedgerFinding(
+                    .decidedAtWrong, at: position,
+                    "the event says that it was decided before its time, and the event before it is not of the future"))
+        }
         if let defect = self.approvals?.defect(of: entry.event, in: self.state),
             self.damagedStreams.isDisjoint(with: [name, StreamID.access.text])
         {
             findings.append(LedgerFinding(.approvalWrong, at: position, of: name, defect))
         }
         self.note(entry.time, at: position)
-        self.ends[entry.stream] = .init(version: entry.streamVersion, position: position, time: entry.time)
+        self.ends[entry.stream] = .init(version: entry.streamVersion, position: position, time: entry.effectiveAt)
         if !self.state.apply(entry.event, of: entry.stream, at: entry.effectiveAt), !self.damagedStreams.contains(name)
         {
             self.damagedStreams.insert(name)
@@ -104,11 +120,12 @@ struct EventCheck: Sendable {
         if let stream = StreamID(text: name) {
             self.ends[stream] = .init(version: version, position: position, time: time)
         }
+        self.timeBefore = nil
         self.damagedStreams.insert(name)
     }
 
     /// Notes that events are missing, of whatever streams.
-    mutating func miss(through position: Int64) { self.lastMissing = position }
+    mutating func miss(through position: Int64) { (self.lastMissing, self.timeBefore) = (position, nil) }
 
     /// Notes that a stream's events are not all there.
     mutating func damage(_ name: String) { self.damagedStreams.insert(name) }

@@ -30,6 +30,8 @@ package struct LedgerFinding: Hashable, Sendable {
         case streamVersionWrong = "stream_version_wrong"
         /// The event's time is before that of the event before it.
         case timeFalls = "time_falls"
+        /// The event says a time of its decision that no node would record.
+        case decidedAtWrong = "decided_at_wrong"
         /// Events lie in the future: a clock was ahead when they, or those before them, were recorded.
         case timeAhead = "time_ahead"
         /// The event cannot follow on its stream's state.

@@ -28,7 +28,7 @@ package final class DatabaseClock: Sendable {
     /// The difference above which the node logs a warning.
     static let tolerance = Duration.seconds(5)
     /// The difference above which nothing is signed or recorded.
-    static let limit = Duration.seconds(60)
+    static let limit = Duration.seconds(Head.tolerance)
     private static let plausible = Timestamp(seconds: 0)..<Timestamp(seconds: 253_402_300_800)
     private static let interval = Duration.seconds(30)
     private static let glance = Duration.seconds(1)

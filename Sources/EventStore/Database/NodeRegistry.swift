@@ -115,8 +115,7 @@ package struct NodeRegistry: Sendable {
         FROM pinledger.node WHERE seen_at > now() - interval '1 day' ORDER BY seen_at DESC, id LIMIT 1000
         """
 
-    /// Not those either that were seen in the future, by a clock that has been put right since.
-    private static let isLive = "seen_at BETWEEN now() - interval '1 minute' AND now() + interval '1 minute'"
+    private static let isLive = "pinledger.is_live(seen_at)"
 
     /// The live nodes, for people, whose programs know fewer migrations than `version`.
     static func nodes(knowingLessThan version: Int32, on connection: isolated PostgresConnection) throws -> [String] {

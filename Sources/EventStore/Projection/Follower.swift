@@ -131,14 +131,13 @@ package struct Follower: Sendable {
     /// - Throws: ``LedgerFault`` at a mismatch, or the database's error.
     @discardableResult
     package func catchUp(trusting isTrusting: Bool = false, confirms: Bool = false) async throws -> Bool {
-        func read() async throws {
-            try await self.reader.onOneServer { try await self.catchUp($0, trusting: isTrusting, confirms: confirms) }
+        func read(_ reader: LedgerReader) async throws {
+            try await self.catchUp(reader, trusting: isTrusting, confirms: confirms)
         }
         do {
-            do { try await read() } catch let fault as LedgerFault where fault.leavesHistory {
+            do { try await self.reader.onOneServer(read) } catch let fault as LedgerFault where fault.leavesHistory {
                 // The connection may lead to a former primary. What a new one says counts.
-                self.reader.pool.dropIdle()
-                do { try await read() } catch let error as PostgresError {
+                do { try await self.reader.onNewConnection(read) } catch let error as PostgresError {
                     // The check of new connections may have found it.
                     if let fault = self.ledger.fault { throw fault }
                     throw error

@@ -26,14 +26,18 @@ package struct Head: Hashable, Sendable {
     /// By how many seconds a time may lie ahead of a clock that is right: those of nodes differ by less, or they record nothing.
     package static let tolerance: Int64 = 60
 
+    /// By how many seconds the clocks of nodes that record differ at the most, until the next measurement after a failover, for example.
+    /// Clients wait so long for a kill switch that a lagging node dates ahead.
+    package static let lag: Int64 = 5
+
     /// The present for a decision, by a clock: no earlier than the last event, which has happened, also for a node whose clock
     /// lags a little. Where the last event lies further ahead, the clock by which it was recorded was wrong, and has been put
     /// right since: then it is the clock's.
     package func present(by clock: Timestamp) -> Timestamp {
-        self.isAhead(of: clock) ? clock : max(clock, self.lastTime)
+        clock.adding(seconds: Self.lag) < self.lastTime ? clock : max(clock, self.lastTime)
     }
 
-    /// Whether the last event lies in the future by a clock, further than clocks differ.
+    /// True where the last event lies in the future by a clock, further than clocks differ.
     package func isAhead(of clock: Timestamp) -> Bool { clock.adding(seconds: Self.tolerance) < self.lastTime }
 
     /// Compares a fold that reaches this head with the head's tree.

@@ -29,17 +29,20 @@ struct BulkReader: Sendable {
         _ view: inout LedgerView, to end: Int64, noting note: @escaping @Sendable (Int64) -> Void = { _ in }
     ) async throws {
         var reader = self
-        for attempt in 1...Self.attempts {
+        var attempt = 1
+        while true {
             do {
                 try await reader.read(into: &view, to: end, note)
                 break
             } catch let behind as LedgerReader.Behind {
+                // Once: there is no primary of a primary.
                 guard let primary = reader.configuration.ofPrimary else { throw behind }
                 reader.configuration = primary
             } catch let error as PostgresError {
                 try Task.checkCancellation()
                 guard attempt < Self.attempts, error.code != .cancelled else { throw error }
                 try await Task.sleep(for: .milliseconds(100 * attempt))
+                attempt += 1
             }
         }
         guard view.head.position == end else {

@@ -43,13 +43,18 @@ extension LedgerReader {
         }
     }
 
+    /// Reads on a connection that is opened for it, to the primary where one is named: the connections of before may lead to a former
+    /// primary, and end.
+    func onNewConnection<R>(_ body: (LedgerReader) async throws -> R) async throws -> R {
+        try await self.pool.withNewConnection { try await body(self.reading(on: $0)) }
+    }
+
     /// The number of events in the ledger where it is less than `end`, by the word of a primary: given twice, the second time on a
     /// connection that was opened for it, because the first one may have led to a former primary. Nil where a server has as many
     /// events, or a standby answers, which may only be behind.
     package func loss(before end: Int64) async throws -> Int64? {
         guard try await self.fewer(than: end) != nil else { return nil }
-        self.pool.dropIdle()
-        return try await self.fewer(than: end)
+        return try await self.onNewConnection { try await $0.fewer(than: end) }
     }
 
     private func fewer(than end: Int64) async throws -> Int64? {

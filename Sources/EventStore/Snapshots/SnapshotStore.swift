@@ -165,9 +165,9 @@ package struct SnapshotStore: Sendable {
 
     /// The snapshots that a change of the key was about.
     package struct Retagged: Sendable {
-        /// Those that the new key authenticates from now on.
+        /// The number that the new key authenticates from now on.
         package var count = 0
-        /// Those of which what is kept for pruned ledgers is still the old key's: only an account that may migrate changes it.
+        /// The number whose part that is kept for pruned ledgers is still the old key's: only an account that may migrate changes it.
         package var left = 0
     }
 

@@ -63,6 +63,8 @@ struct PoolStateMachine {
     var holders: [Kind] { Array(self.kinds.values) }
     /// Slots without a connection; taken from the end.
     private var free: [Slot]
+    /// Lent slots whose connection is not lent again.
+    private var ending: Set<Slot> = []
 
     init(maximumConnections: Int, maximumWaiters: Int, maximumPerKind: Int = .max) {
         self.maximumConnections = max(1, maximumConnections)
@@ -114,6 +116,7 @@ struct PoolStateMachine {
     /// Gives a slot back, with its connection or, if that is broken or could not be opened, without.
     mutating func release(_ slot: Slot, hasConnection: Bool) -> ReleaseAction {
         guard self.leased.contains(slot) else { return .keep }
+        let hasConnection = self.ending.remove(slot) == nil && hasConnection
         self.kinds[slot] = nil
         if !self.isClosed, let index = self.line.firstIndex(where: { self.mayHold($0.kind) }) {
             let next = self.line.remove(at: index)
@@ -128,6 +131,18 @@ struct PoolStateMachine {
         }
         self.idle.append(slot)
         return .keep
+    }
+
+    /// Frees all idle slots, and lent ones once they come back: no connection of now is lent again.
+    ///
+    /// - Returns: The slots that were idle.
+    mutating func dropAll() -> [Slot] {
+        defer {
+            self.free += self.idle
+            self.idle = []
+        }
+        self.ending = self.leased
+        return self.idle
     }
 
     /// Frees an idle slot whose connection has grown old; false if it is in use.

@@ -96,6 +96,18 @@ extension PostgresPool {
         return connection
     }
 
+    /// Lends a connection that is opened for the closure, beside those of the pool: to the primary, where the connection string names one
+    /// beside standbys. The pool's own connections end, as ``dropConnections()`` says.
+    package func withNewConnection<R>(_ body: (PostgresConnection) async throws -> R) async throws -> R {
+        self.dropConnections()
+        let connection = try await PostgresConnection.connect(self.configuration.ofPrimary ?? self.configuration)
+        try await self.check(connection)
+        let result: Result<R, any Error>
+        do { result = .success(try await body(connection)) } catch { result = .failure(error) }
+        await connection.close()
+        return try result.get()
+    }
+
     /// Checks a new connection, and closes one that fails.
     private func check(_ connection: PostgresConnection) async throws(PostgresError) {
         do throws(PostgresError) { try await self.state.withLock(\.check)?(connection) } catch {

@@ -91,14 +91,12 @@ package final class PostgresPool: Sendable {
         }
     }
 
-    /// Ends the connections that lie idle, so that the next requests open new ones: to the servers that the connection string leads
-    /// to by then.
-    package func dropIdle() {
+    /// Ends all connections, those that are lent once they come back, so that the next requests open new ones: to the servers that the
+    /// connection string leads to by then.
+    package func dropConnections() {
         // Returned so that the connections are released outside the lock.
         _ = self.state.withLock { state in
-            Array(state.idle.keys).compactMap { slot in
-                state.machine.retire(slot) ? state.idle.removeValue(forKey: slot)?.connection : nil
-            }
+            state.machine.dropAll().compactMap { state.idle.removeValue(forKey: $0)?.connection }
         }
     }
 
