@@ -9,7 +9,7 @@ struct Rounds<Sender: Hashable> {
 
     /// Gives a sender its next turn.
     ///
-    /// - Returns: The round that it is in. Of the turns of one round, the one that was given first is the first.
+    /// - Returns: The round that it is in. The turns of one round are taken in the order in which they were given.
     mutating func join(_ sender: Sender) -> Int {
         let round = self.last[sender].map { max(self.present, $0 + 1) } ?? self.present
         self.last[sender] = round
