@@ -228,3 +228,28 @@ def test_clients_that_wait_for_a_locked_table_keep_no_kill_switch_from_a_node(da
     for reader in readers:
         reader.join()
     node.kill()
+
+
+def test_a_locked_table_of_documents_keeps_no_kill_switch_from_a_node_that_signs(database):
+    name = "beside_locked_documents"
+    node, api = start_node(
+        database, name, "--kek-file", str(database.data / "key-encryption-key"), "--database-timeout", "600",
+        database=f"{database.connection_string} application_name={name} options='-c lock_timeout=0'",
+    )  # fmt: skip
+    apps = [f"com.example.documents{number}" for number in range(3)]
+    for app in apps:
+        database.api.make_app(app, HOST)
+        eventually(lambda app=app: api.document(app).status == 200)
+    switch = {"reason": "stolen key", "expires_at": from_now(days=1)}
+    with database.locked("pinledger.document", "ACCESS EXCLUSIVE"):
+        # Every document, and then single ones: each kind is stored by a task of its own, and both wait.
+        database.api.must("PUT", "/v1/kill-switch", switch)
+        for app in apps:
+            database.api.must("PUT", f"/v1/apps/{app}/kill-switch", switch)
+            eventually(lambda app=app: len(api.payload(app)["kill_switches"]) == 2, "the kill switches at the other node")
+    # What waited is stored once the table is free.
+    stored = "SELECT app FROM pinledger.document WHERE convert_from(body, 'UTF8') = '{}'"
+    for app in apps:
+        eventually(lambda app=app: database.sql(stored.format(api.document(app).body.decode())) == app, "the stored document")
+    database.api.must("DELETE", "/v1/kill-switch?reason=over")
+    node.kill()
