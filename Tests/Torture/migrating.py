@@ -30,7 +30,8 @@ def migrate(stage: Stage, is_broken: bool) -> Measurement:
     measurement = Measurement()
     later = None if is_broken else next_version()
     ledger = stage.ledger()
-    nodes = [stage.node(ledger), stage.node(ledger)]
+    # One signs, and serves at once; the other one fetches documents from the table that is changed.
+    nodes = [stage.node(ledger), stage.node(ledger, is_reader=True)]
     apps = stage.apps(nodes[0], 4)
     for node in nodes:
         node.wait_for_documents(apps)
@@ -55,11 +56,11 @@ def migrate(stage: Stage, is_broken: bool) -> Measurement:
         assert time.monotonic() < deadline, "the migration does not wait for the reader"
         time.sleep(0.005)
     if is_broken:
-        # No request is answered before the reader has ended.
+        # Nothing is stored or fetched before the reader has ended.
         threading.Timer(4, end_dump).start()
     took = []
     for number in range(2 if is_broken else stage.size(16, 80)):
-        took.append(switch(nodes, number % 2, apps[number // 2 % 4], number % 2 == 0, contextlib.nullcontext()))
+        took.append(switch(nodes, 0, apps[number // 2 % 4], number % 2 == 0, contextlib.nullcontext()))
         time.sleep(0.1)
     is_waiting = migrator.is_alive()
     end_dump()
@@ -87,6 +88,6 @@ def migrate(stage: Stage, is_broken: bool) -> Measurement:
 EXPERIMENTS = [
     Experiment(
         "F49", "the next version's schema is applied while a session reads what it changes",
-        "the migration waits as long as it takes", {"every switch", "answered at once"}, migrate,
+        "the migration waits as long as it takes", {"served at once"}, migrate,
     ),
 ]  # fmt: skip
