@@ -3,9 +3,9 @@
 No image is built: each container's command runs here, with the settings and the probes of its manifest. Tests/Lint checks the files.
 """
 
-import json
 import os
 import re
+import signal
 import ssl
 import subprocess
 import urllib.error
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from databases import Database
-from edges import Site, secret
+from edges import Site, key_file, secret
 from manifests import DEPLOY, KUBERNETES, container
 from pinledger import BINARY, Process, free_port
 
@@ -111,11 +111,41 @@ def test_the_migration_of_the_manifest_makes_the_schema(own_server, tmp_path):
     assert arguments == ["migrate", "--grant-to", "pinledger"] and done.returncode == 0, done.stderr
 
 
-def test_the_health_check_of_the_image_is_a_command_of_the_program(own_server):
-    text = (DEPLOY / "image/Containerfile").read_text().replace("\\\n", " ")
-    [check] = re.findall(r"^HEALTHCHECK.* CMD (\[.*\])$", text, re.M)
-    words = json.loads(check)
-    assert words[0] == "pinledger"
-    healthy = [word.replace("http://127.0.0.1:8440", f"http://127.0.0.1:{own_server.port}") for word in words[1:]]
-    own_server.cli(*healthy)
-    own_server.cli(*[word.replace("8440", str(free_port())) for word in words[1:]], status=8)
+@pytest.mark.parametrize("kind", ["server", "server with TLS", "edge with TLS"])
+def test_the_health_check_of_the_image_asks_the_server_or_edge_that_runs(own_server, tls, tmp_path, kind):
+    port = free_port()
+    # Every address of the container, as in the manifests, or its own alone.
+    environment = {"PINLEDGER_LISTEN": f"[::]:{port}" if "TLS" in kind else f"127.0.0.1:{port}"}
+    if "TLS" in kind:
+        environment["PINLEDGER_TLS_CERTIFICATE"] = str(tls["/run/tls/tls.crt"])
+        environment["PINLEDGER_TLS_KEY"] = str(tls["/run/tls/tls.key"])
+    if kind.startswith("edge"):
+        environment["PINLEDGER_UPSTREAM"] = f"http://127.0.0.1:{own_server.port}"
+        token = secret(tmp_path / "token", own_server.api.token)
+        keys = key_file(own_server, tmp_path / "keys.json")
+        arguments = ["edge", "serve", "--trusted-keys", str(keys), "--upstream-token-file", str(token)]
+    else:
+        database = Database.make(own_server, "healthy" + "tls" * ("TLS" in kind))
+        (tmp_path / "settings.yaml").write_text(f"database: {database.connection_string}\nkek_file: {database.key}\n")
+        arguments = ["serve", "--config", str(tmp_path / "settings.yaml"), "--admin-listen", f"127.0.0.1:{free_port()}"]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "pinledger").symlink_to(BINARY)
+    node = Process(tmp_path / "log", arguments, port, environment)
+
+    def health(process: int) -> subprocess.CompletedProcess:
+        variables = os.environ | environment | {"PATH": f"{programs}:{os.environ['PATH']}"}
+        command = [DEPLOY / "image/healthy", str(process)]
+        return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300)
+
+    node.spawn()
+    process = node.process.pid
+    node.wait_until(lambda: health(process).returncode == 0)
+    other = health(os.getpid())
+    assert other.returncode == 1 and "runs neither" in other.stderr
+    # A process that hangs accepts connections, and answers none.
+    node.process.send_signal(signal.SIGSTOP)
+    assert health(process).returncode == 1
+    node.process.send_signal(signal.SIGCONT)
+    node.stop()
+    assert health(process).returncode == 1

@@ -90,6 +90,18 @@ def test_every_reference_of_a_manifest_names_something_that_is_there():
             assert not labels.get("matchLabels") or selected(labels["matchLabels"])
 
 
+def test_the_health_check_of_the_image_is_a_file_of_the_package():
+    text = (DEPLOY / "image/Containerfile").read_text().replace("\\\n", " ")
+    [check] = re.findall(r"^HEALTHCHECK.* CMD (\[.*\])$", text, re.M)
+    [path] = json.loads(check)
+    assert f'place 755 "$root/deploy/image/healthy" {path[1:]}\n' in (DEPLOY / "package/build-deb").read_text()
+    assert (DEPLOY / "image/healthy").stat().st_mode & 0o777 == 0o755
+    # podman leaves health checks out of images of its own format.
+    assert "podman build --format docker " in text and "podman build --format docker " in handbook.text("containers")
+    # The base does not have the program with which the script speaks TLS.
+    assert "openssl" in (DEPLOY / "image/healthy").read_text() and " openssl " in text
+
+
 def test_every_alert_has_a_section_in_the_handbook():
     anchors = handbook.anchors(handbook.text("alerts"))
     assert len(ALERTS) >= 20
