@@ -3,8 +3,11 @@
 No image is built: each container's command runs here, with the settings and the probes of its manifest. Tests/Lint checks the files.
 """
 
+import itertools
+import json
 import os
 import re
+import shlex
 import signal
 import ssl
 import subprocess
@@ -12,11 +15,13 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import handbook
+import manifests
 import pytest
 from databases import Database
 from edges import Site, key_file, secret
-from manifests import DEPLOY, KUBERNETES, container
-from pinledger import BINARY, Process, free_port
+from manifests import DEPLOY, container
+from pinledger import BINARY, Process, eventually, free_port
 
 
 def run(*command) -> str:
@@ -33,7 +38,7 @@ class Container(Process):
         self.port = free_port()
         arguments = list(container(name)["args"])
         place = arguments.index("--config") + 1
-        text = (KUBERNETES / "settings" / Path(arguments[place]).name).read_text()
+        text = manifests.settings_file(name).read_text()
         for mounted, real in files.items():
             text = text.replace(mounted, str(real))
         assert not re.search(r"/run/", text), text
@@ -111,6 +116,150 @@ def test_the_migration_of_the_manifest_makes_the_schema(own_server, tmp_path):
     assert arguments == ["migrate", "--grant-to", "pinledger"] and done.returncode == 0, done.stderr
 
 
+def variables(name: str) -> set[str]:
+    return {variable["name"] for variable in container(name)["env"]}
+
+
+class Cluster:
+    """Servers and read-only nodes on a database, each as its pod runs it, with a volume of its own."""
+
+    def __init__(self, own_server, home: Path, tls: dict[str, Path]):
+        self.home, self.tls = home, tls
+        self.authority = tls["/run/tls/ca.crt"]
+        self.key = own_server.data / "key-encryption-key"
+        self.database = Database.make(own_server, "cluster")
+        self.environment = os.environ | {
+            "PINLEDGER_DATABASE": self.database.connection_string,
+            "PINLEDGER_CA_FILE": str(self.authority),
+        }
+        self.public_key = self.run("key", "batch-public-key", "--kek-file", self.key)
+        self.nodes: dict[str, Container] = {}
+
+    def command(self, *words, **variables: str) -> subprocess.CompletedProcess:
+        words = [str(word) for word in words]
+        return subprocess.run([BINARY, *words], env=self.environment | variables, capture_output=True, text=True, timeout=300)
+
+    def does(self, *words, **variables: str) -> bool:
+        return self.command(*words, **variables).returncode == 0
+
+    def run(self, *words, **variables: str) -> str:
+        done = self.command(*words, **variables)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def node(self, kind: str, name: str, database: str | None = None, **settings: str) -> Container:
+        home = self.home / name
+        home.mkdir(exist_ok=True)
+        given = {"database": database or self.database.connection_string} | settings
+        if kind == "pinledger":
+            given["admin_listen"] = f"127.0.0.1:{free_port()}"
+        else:
+            given["batch_public_key"] = self.public_key
+        assert {f"PINLEDGER_{key.upper()}" for key in given if key != "admin_listen"} <= variables(kind)
+        node = Container(kind, home, given, self.tls | {"/run/kek/kek": self.key, "/var/lib/pinledger": home / "state"})
+        self.nodes[name] = node
+        return node
+
+    def start(self, kind: str, name: str, database: str | None = None, **settings: str) -> Container:
+        node = self.node(kind, name, database, **settings)
+        node.spawn()
+        node.wait_until(lambda: node.ask("startupProbe", self.authority) == 200)
+        return node
+
+    def stop(self) -> None:
+        for node in self.nodes.values():
+            if node.is_running:
+                node.stop()
+        self.nodes.clear()
+
+
+@pytest.fixture
+def cluster(own_server, tls, tmp_path):
+    one = Cluster(own_server, tmp_path, tls)
+    yield one
+    one.stop()
+
+
+def test_a_cluster_comes_from_nothing_to_a_document_and_keeps_it_while_the_database_is_away(cluster):
+    for kind, name in [("pinledger", "server-0"), ("pinledger", "server-1"), ("pinledger-reader", "reader-0")]:
+        cluster.start(kind, name).check_probes(cluster.authority)
+    server, reader = cluster.nodes["server-0"], cluster.nodes["reader-0"]
+    # As `kubectl exec` runs it beside the node: without the state directory, which that one uses.
+    [bootstrap] = re.findall(r"-- pinledger (token bootstrap .*) --code$", handbook.text("containers"), re.M)
+    words = [word.replace("/run/kek/kek", str(cluster.key)) for word in bootstrap.split()]
+    token = cluster.run(*words).split()[-1]
+    port = server.environment["PINLEDGER_ADMIN_LISTEN"].split(":")[1]
+    operators = {"PINLEDGER_SERVER": f"https://localhost:{port}", "PINLEDGER_TOKEN": token}
+    eventually(lambda: cluster.does("whoami", **operators), "a server that knows the token")
+    cluster.run("app", "create", "com.example.app", **operators)
+
+    # The keys that the app ships: a node that cannot read the ledger serves none.
+    keys = cluster.home / "keys.json"
+    keys.write_text(cluster.run("api", "GET", "/client/v1/jwks.json", "--server", f"https://localhost:{server.port}"))
+
+    def verified(node: Container) -> bool:
+        address = f"https://localhost:{node.port}"
+        return cluster.does("document", "verify", "com.example.app", "--no-state", "--jwks", keys, "--server", address)
+
+    for node in (server, cluster.nodes["server-1"], reader):
+        node.wait_until(lambda node=node: verified(node))
+
+    # A node that comes later, with the checkpoint that the page has operators make.
+    cluster.run("log", "open", "pins.example.com/log", **operators)
+    (cluster.home / "checkpoint").write_text(cluster.run("audit", "checkpoint", **operators) + "\n")
+    late = cluster.node("pinledger", "server-2")
+    late.spawn()
+    assert late.process.wait(timeout=300) != 0 and "this node remembers nothing" in late.tail()
+    late = cluster.start("pinledger", "server-2", expect_checkpoint=str(cluster.home / "checkpoint"))
+    late.check_probes(cluster.authority)
+    late.wait_until(lambda: verified(late))
+
+    # All are restarted while the database is away: read-only nodes keep the service of documents up.
+    cluster.stop()
+    away = f"host=127.0.0.1 port={free_port()} dbname=pinledger user=pinledger"
+    server, reader = cluster.start("pinledger", "server-0", away), cluster.start("pinledger-reader", "reader-0", away)
+    reader.wait_until(lambda: reader.ask("readinessProbe", cluster.authority) == 200)
+    assert verified(reader) and reader.ask("livenessProbe", cluster.authority) == 200
+    assert server.ask("readinessProbe", cluster.authority) == 503 and server.ask("livenessProbe", cluster.authority) == 200
+
+
+def test_the_nightly_check_continues_its_last_report_and_ends_as_the_command_does(own_server, tmp_path):
+    database = Database.make(own_server, "checked")
+    database.bootstrap("--kek-file", str(database.key))
+    programs, work = tmp_path / "programs", tmp_path / "work"
+    programs.mkdir()
+    work.mkdir()
+    called = tmp_path / "called"
+    (programs / "pinledger").write_text(f'#!/bin/sh\necho "$@" >> {called}\nexec {BINARY} "$@"\n')
+    (programs / "pinledger").chmod(0o755)
+    public = own_server.cli("key", "batch-public-key", "--kek-file", str(database.key)).stdout.strip()
+    given = {"PINLEDGER_DATABASE": database.connection_string, "PINLEDGER_BATCH_PUBLIC_KEY": public}
+    assert given.keys() == variables("pinledger-fsck")
+
+    def check(**more: str) -> tuple[int, str]:
+        one = container("pinledger-fsck")
+        environment = os.environ | {"PATH": f"{programs}:{os.environ['PATH']}"} | given | more
+        done = subprocess.run(
+            [*one["command"], *one["args"]], env=environment, cwd=work, capture_output=True, text=True, timeout=300
+        )
+        return done.returncode, done.stdout
+
+    status, report = check()
+    assert status == 0 and json.loads(report)["findings"] == [] and (work / "report.json").read_text() == report
+    assert check()[0] == 0
+    assert [line.count("--previous report.json") for line in called.read_text().splitlines()] == [0, 1]
+    kept = (work / "report.json").read_text()
+    # The key of other servers: nothing vouches for the ledger's end.
+    other = tmp_path / "other"
+    other.write_text("ab" * 32)
+    other.chmod(0o600)
+    foreign = own_server.cli("key", "batch-public-key", "--kek-file", str(other)).stdout.strip()
+    status, report = check(PINLEDGER_BATCH_PUBLIC_KEY=foreign)
+    assert status == 10 and "signature_wrong" in report
+    assert check(PINLEDGER_DATABASE=f"host=127.0.0.1 port={free_port()} dbname=none")[0] == 8
+    assert (work / "report.json").read_text() == kept
+
+
 @pytest.mark.parametrize("kind", ["server", "server with TLS", "edge with TLS"])
 def test_the_health_check_of_the_image_asks_the_server_or_edge_that_runs(own_server, tls, tmp_path, kind):
     port = free_port()
@@ -149,3 +298,24 @@ def test_the_health_check_of_the_image_asks_the_server_or_edge_that_runs(own_ser
     node.process.send_signal(signal.SIGCONT)
     node.stop()
     assert health(process).returncode == 1
+
+
+def words_of(line: str) -> list[str]:
+    """A command of the program as a shell reads it, without the program and what follows."""
+    return shlex.split(re.split(r" > |\)\"?$|\)$", line)[0].replace("…", ""))[1:]
+
+
+def test_the_commands_on_the_page_have_the_flags_that_it_gives_them():
+    page = handbook.text("containers").replace("\\\n", " ")
+    blocks = "".join(re.findall(r"^ *```sh\n(.*?)^ *```$", page, re.M | re.S))
+    found = re.findall(r"(?:^ *|--  ?|\$?\(|; )(pinledger [a-z].*)$", blocks, re.M) + re.findall(r"`(pinledger [a-z][^`]*)`", page)
+    assert len(found) > 11
+    for line in found:
+        words = words_of(line)
+        command = list(itertools.takewhile(lambda word: re.fullmatch("[a-z][a-z-]*", word), words))
+        # Arguments may look like commands.
+        while (shown := subprocess.run([BINARY, *command, "--help"], capture_output=True, text=True, timeout=300)).returncode != 0:
+            command.pop()
+        assert command, line
+        flags = [word for word in words if word.startswith("--")]
+        assert [flag for flag in flags if not re.search(rf"^  (-\w, )?{flag}\b", shown.stdout, re.M)] == [], line
