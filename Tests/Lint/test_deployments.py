@@ -12,6 +12,7 @@ from pathlib import Path
 
 import handbook
 import manifests
+import prometheus_rule
 import pytest
 import specs_schema
 import yaml
@@ -94,7 +95,7 @@ def test_every_directory_is_rendered_into_one_namespace_with_one_version(directo
     assert directory == "example" or all(one["metadata"]["labels"]["app.kubernetes.io/part-of"] == "pinledger" for one in made)
     [image] = kustomization(KUBERNETES / "common")["images"]
     images = set(re.findall(r"'image': '([^']+)'", str(made)))
-    assert images == {f"pinledger:{image['newTag']}"}
+    assert images == (set() if directory == "monitoring" else {f"pinledger:{image['newTag']}"})
     assert f"--tag pinledger:{image['newTag']} " in handbook.text("containers")
     files = {one["kind"] + one["metadata"]["name"]: one for one in made if one["kind"] not in OF_OPERATORS}
     for name, one in files.items():
@@ -172,7 +173,7 @@ def test_every_reference_of_a_manifest_names_something_that_is_there():
         for name in selected({"matchLabels": service["spec"]["selector"]}):
             assert {port["name"]: port["port"] for port in service["spec"]["ports"]}.items() <= manifests.ours(name).ports.items()
         assert selected({"matchLabels": service["spec"]["selector"]})
-    for one in manifests.of_kind("PodDisruptionBudget"):
+    for one in [*manifests.of_kind("PodDisruptionBudget"), *manifests.of_kind("PodMonitor")]:
         assert selected(one["spec"]["selector"])
     for one in manifests.of_kind("NetworkPolicy"):
         conditions = one["spec"]["podSelector"].get("matchExpressions", [])
@@ -273,6 +274,30 @@ def test_the_loss_of_a_machine_or_of_a_zone_leaves_a_pod_of_each_kind():
         assert all(one["maxSkew"] == 1 and one["labelSelector"] == {"matchLabels": own} for one in spread.values())
         assert spread["kubernetes.io/hostname"]["whenUnsatisfiable"] == "DoNotSchedule"
         assert spread["topology.kubernetes.io/zone"]["whenUnsatisfiable"] == "ScheduleAnyway"
+
+
+def test_prometheus_scrapes_every_node_as_the_job_that_the_alerts_ask_for():
+    [job] = {job for rule in ALERTS for job in re.findall(r'job="(\w+)"', rule["expr"])}
+    scraped = []
+    for monitor in manifests.of_kind("PodMonitor"):
+        [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+        assert endpoint.keys() == {"port", "scheme", "tlsConfig", "relabelings"}
+        assert {"action": "replace", "targetLabel": "job", "replacement": job} in endpoint["relabelings"]
+        assert endpoint["tlsConfig"]["ca"] == {"secret": {"name": "pinledger-tls", "key": "ca.crt"}}
+        for name in selected(monitor["spec"]["selector"]):
+            scraped.append(name)
+            assert endpoint["port"] in manifests.ours(name).ports
+            assert endpoint["scheme"] == container(name)["readinessProbe"]["httpGet"]["scheme"].lower()
+            assert ("secret", "pinledger-tls") in needs(name)
+        assert f"`{endpoint['tlsConfig']['serverName']}`" in section("Kubernetes").split("The certificate has the names")[1]
+    assert sorted(scraped) == sorted(name for name in WORKLOADS if WORKLOADS[name]["kind"] == "StatefulSet")
+
+
+def test_the_alerts_in_the_cluster_are_those_of_prometheus():
+    kept = prometheus_rule.OBJECT.read_text()
+    assert kept == prometheus_rule.text(), "run `python3 Tests/Support/python/prometheus_rule.py`"
+    [rule] = manifests.of_kind("PrometheusRule")
+    assert [one for group in rule["spec"]["groups"] for one in group["rules"]] == ALERTS
 
 
 def in_namespace(**worn: str) -> Place:
@@ -415,6 +440,7 @@ def test_the_commands_on_the_page_name_what_the_manifests_have():
     assert directories == {"common", *DIRECTORIES} and all((KUBERNETES / one).is_dir() for one in directories)
     assert set(re.findall(r"deploy/[\w./-]+\.\w+", page)) == {
         "deploy/kubernetes/common/namespace.yaml", "deploy/kubernetes/common/kustomization.yaml", "deploy/kubernetes/edge/settings.yaml",
+        "deploy/grafana/pinledger.json",
     }  # fmt: skip
     # The key as the servers have it: without their state directory, which the running node uses.
     assert (

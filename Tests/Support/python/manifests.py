@@ -10,7 +10,7 @@ from handbook import ROOT
 
 DEPLOY = ROOT / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
-DIRECTORIES = ["servers", "edge"]
+DIRECTORIES = ["servers", "edge", "monitoring"]
 #: The kinds that the API of a cluster has by itself; the others come with an operator.
 OF_OPERATORS = {"PodMonitor", "PrometheusRule"}
 
