@@ -202,19 +202,24 @@ def test_a_node_that_starts_while_the_database_is_away_serves_what_it_remembers(
         server.destroy()
 
 
-@pytest.mark.parametrize("options", [["--kek-file"], ["--read-only"]], ids=["signing", "read-only"])
-def test_clients_that_wait_for_a_locked_table_keep_no_kill_switch_from_a_node(database, options):
-    key = [str(database.data / "key-encryption-key")] if options == ["--kek-file"] else []
-    # No limit of the node's ends the wait for the table: only the end of the lock does.
-    name = f"beside_a_lock{options[0].replace('-', '_')}"
+def patient_node(database, name: str, *options: str):
+    """A node with three apps: no limit of its own ends its wait for a table, only the end of the lock does."""
     node, api = start_node(
-        database, name, *options, *key, "--database-timeout", "600",
+        database, name, *options, "--database-timeout", "600",
         database=f"{database.connection_string} application_name={name} options='-c lock_timeout=0'",
     )  # fmt: skip
     apps = [f"com.example.{name.replace('_', '')}{number}" for number in range(3)]
     for app in apps:
         database.api.make_app(app, HOST)
         eventually(lambda app=app: api.document(app).status == 200)
+    return node, api, apps
+
+
+@pytest.mark.parametrize("options", [["--kek-file"], ["--read-only"]], ids=["signing", "read-only"])
+def test_clients_that_wait_for_a_locked_table_keep_no_kill_switch_from_a_node(database, options):
+    key = [str(database.data / "key-encryption-key")] if options == ["--kek-file"] else []
+    name = f"beside_a_lock{options[0].replace('-', '_')}"
+    node, api, apps = patient_node(database, name, *options, *key)
     readers = [threading.Thread(target=api.get, args=(f"/v1/apps/{apps[0]}/adoption",), daemon=True) for _ in range(8)]
     waiting = f"SELECT count(*) >= 2 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = '{name}'"
     with database.locked("pinledger.adoption_count", "ACCESS EXCLUSIVE"):
@@ -231,15 +236,8 @@ def test_clients_that_wait_for_a_locked_table_keep_no_kill_switch_from_a_node(da
 
 
 def test_a_locked_table_of_documents_keeps_no_kill_switch_from_a_node_that_signs(database):
-    name = "beside_locked_documents"
-    node, api = start_node(
-        database, name, "--kek-file", str(database.data / "key-encryption-key"), "--database-timeout", "600",
-        database=f"{database.connection_string} application_name={name} options='-c lock_timeout=0'",
-    )  # fmt: skip
-    apps = [f"com.example.documents{number}" for number in range(3)]
-    for app in apps:
-        database.api.make_app(app, HOST)
-        eventually(lambda app=app: api.document(app).status == 200)
+    key = str(database.data / "key-encryption-key")
+    node, api, apps = patient_node(database, "beside_locked_documents", "--kek-file", key)
     switch = {"reason": "stolen key", "expires_at": from_now(days=1)}
     with database.locked("pinledger.document", "ACCESS EXCLUSIVE"):
         # Every document, and then single ones: each kind is stored by a task of its own, and both wait.

@@ -3,9 +3,9 @@
 import contextlib
 import subprocess
 import threading
-import time
 
 import psycopg
+from pinledger import eventually
 from report import Experiment, Measurement, milliseconds
 from stage import Stage
 from upgrade import next_version
@@ -51,17 +51,20 @@ def migrate(stage: Stage, is_broken: bool) -> Measurement:
     migrator = threading.Thread(target=apply, daemon=True)
     migrator.start()
     waits = "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'"
-    deadline = time.monotonic() + 60
-    while not ledger.value(waits):
-        assert time.monotonic() < deadline, "the migration does not wait for the reader"
-        time.sleep(0.005)
+
+    def meet_the_migration() -> None:
+        """Returns while the migration waits for its lock."""
+        eventually(lambda: ledger.value(waits), "a migration that waits for the reader")
+
+    meet_the_migration()
     if is_broken:
         # Nothing is stored or fetched before the reader has ended.
         threading.Timer(4, end_dump).start()
     took = []
-    for number in range(2 if is_broken else stage.size(16, 80)):
+    for number in range(2 if is_broken else stage.size(8, 40)):
+        if not is_broken:
+            meet_the_migration()
         took.append(switch(nodes, 0, apps[number // 2 % 4], number % 2 == 0, contextlib.nullcontext()))
-        time.sleep(0.1)
     is_waiting = migrator.is_alive()
     end_dump()
     migrator.join(120)

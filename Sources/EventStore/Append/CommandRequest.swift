@@ -40,7 +40,7 @@ package struct CommandRequest: Sendable {
 
     /// The context of its decision.
     ///
-    /// - Parameter shared: The part of it that is the same for every command.
+    /// - Parameter shared: The context that all commands of a batch have in common.
     func context(in shared: DecisionContext) -> DecisionContext {
         var context = shared
         context.reason = self.origin.reason

@@ -234,7 +234,7 @@ struct DocumentStore: Sendable {
 
     /// A part of the changes of stored documents, in their order.
     struct Changes: Sendable {
-        /// Those of documents that are newer than the table's.
+        /// The changes whose document is newer than the table's.
         var outdated: [News] = []
         /// The number of the last of them; nil where there is none.
         var last: Int64?
