@@ -27,6 +27,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     // The ledger
     case ledgerPosition = "pinledger_ledger_position"
     case ledgerEvents = "pinledger_ledger_events_behind"
+    case ledgerAhead = "pinledger_ledger_ahead_seconds"
     case appendedBatches = "pinledger_append_batch_commands"
     case appendDuration = "pinledger_append_duration_seconds"
     case waitingCommands = "pinledger_append_waiting_commands"
@@ -145,6 +146,11 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .ledgerPosition: Declaration(.gauge, "Events of the ledger that the node has read.")
         case .ledgerEvents:
             Declaration(.gauge, "Events that the node knows of and has not read.")
+        case .ledgerAhead:
+            Declaration(
+                .gauge,
+                "How far the ledger's last event lies in the future, in seconds: more than a few after a clock that was ahead."
+            )
         case .appendedBatches:
             Declaration(
                 .histogram, "Commands that the node appended together, refused ones included.",

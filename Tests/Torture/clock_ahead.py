@@ -103,6 +103,9 @@ def expect_said(measurement: Measurement, node: Node, arguments: list[str], what
     measurement.expect("readyz says it", is_said, f"{what}: {until or 'nothing'}")
     kinds = [item["kind"] for item in node.api.get("/v1/attention").json["items"]]
     measurement.expect("attention says it", "ledger_ahead" in kinds, f"{what}: {kinds}")
+    lines = node.api.must("GET", "/metrics").body.decode().splitlines()
+    gauge = [float(line.split()[1]) for line in lines if line.startswith("pinledger_ledger_ahead_seconds ")]
+    measurement.expect("a metric says it", gauge and gauge[0] > DAY, f"{what}: {gauge}")
     lines = node.said("ledger_ahead")
     is_logged = len(lines) == 1 and lines[0]["level"] == "critical"
     measurement.expect("log says it once", is_logged, f"{what}: {len(lines)} lines")

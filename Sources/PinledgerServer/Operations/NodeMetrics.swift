@@ -40,6 +40,8 @@ struct NodeMetrics: Sendable {
         let position = ledger.position
         samples.add(.ledgerPosition, Double(position))
         samples.add(.ledgerEvents, Double(max(0, ledger.endSeen - position)))
+        let ahead = ledger.view.head.lastTime.microseconds - self.services.clock().microseconds
+        samples.add(.ledgerAhead, Double(max(0, ahead)) / 1e6)
         if let writer = self.services.writer { samples.add(.waitingCommands, writer.waitingCount) }
         let occupancy = self.services.pool.occupancy
         samples.add(.databaseConnections, occupancy.leased, "in_use")
