@@ -108,7 +108,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .nodeState:
             Declaration(
                 .gauge,
-                "1 for the state of the node: running, starting, draining, suspended, unsigned, upgrade_needed or halted.",
+                "1 for the state of the node: running, starting, draining, suspended, unsigned, other_key, upgrade_needed or halted.",
                 labels: ["state"])
         case .nodeUse:
             Declaration(

@@ -84,6 +84,15 @@ extension LogLine {
                 advice:
                     "Find out whose clock was ahead, and follow `pinledger handbook recovery`, \"After a clock that was ahead\"."
             )
+        case .keyChanged:
+            .init(
+                .critical,
+                "the ledger's end is authenticated with another key-encryption key than this node's; the node records nothing, and serves",
+                advice:
+                    "If `pinledger key rewrap` was run: start this node with the new key. Otherwise find out who changed it: `pinledger handbook alerts#pinledgerotherkey`."
+            )
+        case .keyInForce:
+            .init(.notice, "the key-encryption key that authenticates the ledger's end is this node's; the node works with it")
         case .endUnauthenticated:
             .init(
                 .critical,

@@ -28,6 +28,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case clockDrifting = "clock_drifting"
     case clockRight = "clock_right"
     case ledgerAhead = "ledger_ahead"
+    case keyChanged = "key_changed"
+    case keyInForce = "key_in_force"
     case endUnauthenticated = "end_unauthenticated"
     case endTrusted = "end_trusted"
     case memoryFirst = "memory_first"

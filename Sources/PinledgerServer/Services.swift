@@ -114,7 +114,10 @@ package struct Services: Sendable {
     var writeFailure: String? {
         guard self.writer != nil else { return nil }
         if self.ledger.refusal == .noKey {
-            return "this node has no key-encryption key, and the ledger is authenticated"
+            return self.ledger.foreignKey.map {
+                "the key-encryption key \($0) authenticates the ledger, and this node has another one"
+            }
+                ?? "this node has no key-encryption key, and the ledger is authenticated"
         }
         return self.ledger.database.writeFailure
     }

@@ -18,7 +18,23 @@ extension BatchKey {
     }
 }
 
+extension BatchKeys {
+    /// The keys with which a node with these key-encryption keys authenticates batches. The one in force is theirs too.
+    package convenience init(_ keyEncryptionKeys: KeyEncryptionKeys) throws {
+        let keys = try keyEncryptionKeys.keys.map(BatchKey.init)
+        self.init(keys[0], beside: Array(keys.dropFirst())) { keyEncryptionKeys.use($0) }
+    }
+}
+
 extension SnapshotKey {
+    /// What a node with these key-encryption keys makes of the one in force, and accepts of all.
+    package init(_ keyEncryptionKeys: KeyEncryptionKeys) throws {
+        let keys = try keyEncryptionKeys.keys.map { (id: $0.id, key: try SnapshotKey($0)) }
+        self.init(accepting: keys.map(\.key)) {
+            keys.first { $0.id == keyEncryptionKeys.current.id }?.key ?? keys[0].key
+        }
+    }
+
     /// The key with which a node with this key-encryption key authenticates snapshots, and signs them.
     package init(_ key: KeyEncryptionKey) throws {
         let signing = try key.batchSigningKey()

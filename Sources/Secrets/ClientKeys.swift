@@ -8,8 +8,8 @@ package struct ClientKeys: Sendable {
     private let vault: SecretVault<ClientSigningKey>
 
     /// Without a key-encryption key the node can neither sign in these formats nor take keys.
-    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
-        self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .clients)
+    package init(pool: PostgresPool, keyEncryptionKeys: KeyEncryptionKeys?) {
+        self.vault = SecretVault(pool: pool, keyEncryptionKeys: keyEncryptionKeys, statements: .clients)
     }
 
     /// Stores a private half sealed. It has no effect until the ledger names its public half; if the process dies

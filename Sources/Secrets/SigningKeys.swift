@@ -9,7 +9,7 @@ import Synchronization
 /// the database never sees.
 package actor SigningKeys {
     private let pool: PostgresPool
-    private let keyEncryptionKey: KeyEncryptionKey?
+    private let keyEncryptionKeys: KeyEncryptionKeys?
     private var opened: [String: Ed25519PrivateKey] = [:]
     /// Retired keys whose private halves this process has erased.
     private var erased: Set<String> = []
@@ -29,11 +29,11 @@ package actor SigningKeys {
     ///
     /// - Parameter role: The one purpose of the keys: ``SealedSecret/documentRole`` or ``SealedSecret/checkpointRole``.
     package init(
-        pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?, role: String = SealedSecret.documentRole
+        pool: PostgresPool, keyEncryptionKeys: KeyEncryptionKeys?, role: String = SealedSecret.documentRole
     ) {
         self.role = role
         self.pool = pool
-        self.keyEncryptionKey = keyEncryptionKey
+        self.keyEncryptionKeys = keyEncryptionKeys
     }
 
     /// Why a key is not available.
@@ -56,7 +56,7 @@ package actor SigningKeys {
     }
 
     /// True where this node was started with a key-encryption key: it may sign, and tries to.
-    package nonisolated var hasKeyEncryptionKey: Bool { self.keyEncryptionKey != nil }
+    package nonisolated var hasKeyEncryptionKey: Bool { self.keyEncryptionKeys != nil }
 
     /// True where this node has the means to sign: also the private half of the key that was asked for last.
     package nonisolated var canSign: Bool {
@@ -77,9 +77,9 @@ package actor SigningKeys {
     /// Makes a key and stores its sealed private half. It has no effect until the ledger names it; if the process dies
     /// before that, an unused row stays behind.
     package func create() async throws -> Ed25519PublicKey {
-        guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
+        guard let keyEncryptionKeys else { throw Unavailable.noKeyEncryptionKey }
         let key = try Ed25519PrivateKey.generate()
-        let sealed = SealedSecret(sealing: key, role: self.role, with: keyEncryptionKey)
+        let sealed = SealedSecret(sealing: key, role: self.role, with: keyEncryptionKeys.current)
         _ = try await self.pool.query(
             "SELECT pinledger.store_signing_secret($1, $2, $3, $4)",
             [
@@ -143,7 +143,7 @@ package actor SigningKeys {
     }
 
     private func open(_ kid: String, publicKey bytes: [UInt8]) async throws -> Ed25519PrivateKey {
-        guard let keyEncryptionKey else { throw Unavailable.noKeyEncryptionKey }
+        guard let keyEncryptionKeys else { throw Unavailable.noKeyEncryptionKey }
         let rows = try await self.pool.read(
             "SELECT kek_id, nonce, ciphertext FROM pinledger.signing_secret WHERE kid = $1", [.text(kid)]
         )
@@ -153,7 +153,8 @@ package actor SigningKeys {
                 keyEncryptionKeyID: try rows.only.text(0), nonce: try rows.only.bytes(1),
                 ciphertext: try rows.only.bytes(2)
             )
-            return try sealed.open(role: self.role, publicKey: publicKey, with: keyEncryptionKey)
+            let key = keyEncryptionKeys[sealed.keyEncryptionKeyID]
+            return try sealed.open(role: self.role, publicKey: publicKey, with: key)
         } catch let invalid as SealedSecret.Invalid {
             throw Unavailable.cannotOpen(kid, invalid)
         }

@@ -8,8 +8,8 @@ package struct TelemetrySecrets: Sendable {
     private let vault: SecretVault<TelemetrySecret>
 
     /// Without a key-encryption key the node can neither judge signatures nor make keys.
-    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
-        self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .telemetry)
+    package init(pool: PostgresPool, keyEncryptionKeys: KeyEncryptionKeys?) {
+        self.vault = SecretVault(pool: pool, keyEncryptionKeys: keyEncryptionKeys, statements: .telemetry)
     }
 
     /// Makes a secret and stores it sealed. It has no effect until the ledger names it; if the process dies before

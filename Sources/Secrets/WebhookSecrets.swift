@@ -8,8 +8,8 @@ package struct WebhookSecrets: Sendable {
     private let vault: SecretVault<WebhookSecret>
 
     /// Without a key-encryption key the node can neither sign nor make secrets.
-    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?) {
-        self.vault = SecretVault(pool: pool, keyEncryptionKey: keyEncryptionKey, statements: .webhooks)
+    package init(pool: PostgresPool, keyEncryptionKeys: KeyEncryptionKeys?) {
+        self.vault = SecretVault(pool: pool, keyEncryptionKeys: keyEncryptionKeys, statements: .webhooks)
     }
 
     /// Makes a secret and stores it sealed. It has no effect until the ledger names it; if the process dies before

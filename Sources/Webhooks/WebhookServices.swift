@@ -35,7 +35,7 @@ package struct WebhookServices: Sendable {
         }
         (self.delivered, self.failed, self.dead) = (counter(.delivered), counter(.failed), counter(.dead))
         self.tracer = tracer
-        self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKey: nil)
+        self.secrets = secrets ?? WebhookSecrets(pool: pool, keyEncryptionKeys: nil)
         self.store = WebhookStore(pool: pool)
         self.client = client
     }

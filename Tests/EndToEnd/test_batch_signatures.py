@@ -145,7 +145,7 @@ def test_a_change_of_the_key_takes_no_node_without_it_by_surprise(database, tmp_
     nodes = [node, late]
     try:
         database.server.cli(
-            "key", "rewrap", "--database", database.connection_string, "--kek-file", str(old), "--new-kek-file", str(new))
+            "key", "rewrap", "--database", database.connection_string, "--kek-file", str(old), "--next-kek-file", str(new))
         keeper.stop()
         keeper, api = database.serve("--kek-file", str(new))
         rename(api, "Renewed")

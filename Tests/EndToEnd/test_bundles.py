@@ -195,7 +195,7 @@ def test_a_change_of_the_key_says_what_is_still_to_be_done_for_pruned_events(pru
 
     def rewrap(database: str) -> str:
         return pruned_server.cli(
-            "key", "rewrap", "--database", database, "--kek-file", key, "--new-kek-file", str(other), "--dry-run").stdout
+            "key", "rewrap", "--database", database, "--kek-file", key, "--next-kek-file", str(other), "--dry-run").stdout
 
     def kept(key: str) -> dict:
         done = subprocess.run(

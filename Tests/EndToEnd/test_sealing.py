@@ -89,26 +89,26 @@ def test_a_new_key_that_cannot_take_over_every_secret_takes_over_none(sealed, ke
     before = rows(sealed)
     assert all(before.values()), "a secret of every kind"
     for arguments, why in [
-        (["--kek-file", other, "--new-kek-file", new_key(sealed)], "cannot be opened"),
-        (["--kek-file", key, "--new-kek-file", key], "the same"),
+        (["--kek-file", other, "--next-kek-file", new_key(sealed)], "cannot be opened"),
+        (["--kek-file", key, "--next-kek-file", key], "the same"),
     ]:
         refused = rewrap(sealed, *arguments, status=1)
         assert "nothing was changed" in refused.stderr and why in refused.stderr
     flip = "UPDATE pinledger.webhook_secret SET ciphertext = set_byte(ciphertext, 0, get_byte(ciphertext, 0) # 1)"
     psql(sealed, flip)
-    refused = rewrap(sealed, "--kek-file", key, "--new-kek-file", other, status=1)
+    refused = rewrap(sealed, "--kek-file", key, "--next-kek-file", other, status=1)
     assert "nothing was changed: the webhook secret" in refused.stderr
     psql(sealed, flip)
-    rehearsed = rewrap(sealed, "--kek-file", key, "--new-kek-file", other, "--dry-run")
+    rehearsed = rewrap(sealed, "--kek-file", key, "--next-kek-file", other, "--dry-run")
     assert "dry run: nothing was changed" in rehearsed.stdout
     assert rows(sealed) == before
 
 
 def test_the_key_encryption_key_is_changed_for_everything_at_once(sealed, key, other):
     served = sealed.api.document(APP).body
-    rewrap(sealed, "--kek-file", key, "--new-kek-file", other)
+    rewrap(sealed, "--kek-file", key, "--next-kek-file", other)
     assert len(key_ids(sealed)) == 1
-    assert "nothing to do" in rewrap(sealed, "--kek-file", key, "--new-kek-file", other).stdout
+    assert "nothing to do" in rewrap(sealed, "--kek-file", key, "--next-kek-file", other).stdout
     assert doctor(sealed, other, 0)["sealed secrets"]["verdict"] == "ok"
     assert doctor(sealed, key, 1)["sealed secrets"]["verdict"] == "fail"
     assert sealed.cli("fsck", "--database", sealed.connection_string, "--kek-file", other).returncode == 0
@@ -128,5 +128,5 @@ def test_the_key_encryption_key_is_changed_for_everything_at_once(sealed, key, o
     refused = sealed.api.request("POST", "/v1/webhooks", {"url": "https://hooks.example.com/third"})
     assert refused.status == 503 and "another key-encryption key" in str(refused)
     assert sealed.api.document(APP).status == 200
-    rewrap(sealed, "--kek-file", key, "--new-kek-file", other)
+    rewrap(sealed, "--kek-file", key, "--next-kek-file", other)
     assert len(key_ids(sealed)) == 1

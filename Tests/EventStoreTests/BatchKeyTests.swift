@@ -14,9 +14,11 @@ struct BatchKeyTests {
         BatchKey(id: [UInt8](repeating: id, count: 8)) { MerkleTree.leafHash(Array(secret.utf8) + $0).bytes }
     }
 
-    private static func node(_ key: BatchKey?, from view: LedgerView = LedgerView()) -> TestNode.Setup {
+    private static func node(
+        _ key: BatchKey?, beside others: [BatchKey] = [], from view: LedgerView = LedgerView()
+    ) -> TestNode.Setup {
         .with { setup in
-            setup.key = key
+            setup.keys = key.map { BatchKeys($0, beside: others) }
             setup.view = view
             setup.follows = false
         }
@@ -151,24 +153,20 @@ struct BatchKeyTests {
         try await TestNode.run(on: database, Self.node(old)) { node in
             _ = try await node.writer.execute(try Sample.create(app))
             let connection = try await database.connect(as: .app)
-            func change(_ from: BatchKey, _ to: BatchKey) async throws -> EndRewrap.Outcome {
-                try await connection.transaction { @Sendable connection in
-                    try EndRewrap.run(from: from, to: to, on: connection)
-                }
-            }
-            #expect(try await Self.fault { _ = try await change(Self.key(3), new) } != nil)
+            #expect(try await Self.fault { _ = try await Self.change(Self.key(3), to: new, connection) } != nil)
             try await node.follower.catchUp()
-            #expect(try await change(old, new) == .rewrapped)
-            #expect(try await change(old, new) == .left)
-            // The node goes on with what it has read.
+            #expect(try await Self.change(old, to: new, connection) == .rewrapped)
+            #expect(try await Self.change(old, to: new, connection) == .left)
+            // The node goes on with what it has read, and says at its next look that it records nothing.
             try await node.follower.catchUp()
-            #expect(node.ledger.fault == nil)
+            #expect(node.ledger.fault == nil && node.ledger.foreignKey == Self.name(2))
+            #expect(try await Self.refusal(of: "Old", app, node) == .noKey)
             try await TestNode.run(on: database, Self.node(new)) { renewed in
                 try await renewed.follower.catchUp()
                 _ = try await renewed.writer.execute(try Sample.rename(app, "Renewed"))
             }
             let other = LedgerFault.unauthenticated(from: 1, to: 2, .otherKey)
-            #expect(try await Self.refusal(of: "Old", app, node) == .halted(other))
+            #expect(try await Self.fault { try await node.follower.catchUp() } == other)
         }
         #expect(try await Self.start(database, new).head.position == 2)
         #expect(try await Self.findings(database, new) == [])
@@ -180,13 +178,127 @@ struct BatchKeyTests {
         let app = try Sample.app()
         try await TestNode.run(on: database, Self.node(Self.key(1))) { node in
             _ = try await node.writer.execute(try Sample.create(app))
-            _ = try await database.connect(as: .app).transaction { @Sendable connection in
-                try EndRewrap.run(from: Self.key(1), to: Self.key(2), on: connection)
-            }
-            let other = LedgerFault.unauthenticated(from: 1, to: 1, .otherKey)
-            #expect(try await Self.refusal(of: "Old", app, node) == .halted(other))
+            let connection = try await database.connect(as: .app)
+            _ = try await Self.change(Self.key(1), to: Self.key(2), connection)
+            #expect(try await Self.refusal(of: "Old", app, node) == .noKey)
+            #expect(node.ledger.fault == nil && node.ledger.foreignKey == Self.name(2))
+            // Where the change is taken back, the node goes on.
+            _ = try await Self.change(Self.key(2), to: Self.key(1), connection)
+            try await node.follower.catchUp()
+            #expect(node.ledger.foreignKey == nil)
+            _ = try await node.writer.execute(try Sample.rename(app, "Old"))
         }
-        #expect(try await Self.start(database, Self.key(2)).head.position == 1)
+        #expect(try await Self.start(database, Self.key(1)).head.position == 2)
+    }
+
+    private static func change(
+        _ old: BatchKey, to new: BatchKey, _ connection: PostgresConnection
+    ) async throws -> EndRewrap.Outcome {
+        try await connection.transaction { @Sendable connection in
+            try EndRewrap.run(from: old, to: new, on: connection)
+        }
+    }
+
+    /// The name of ``key(_:_:)``.
+    private static func name(_ id: UInt8) -> String { String(repeating: "0\(id)", count: 8) }
+
+    @Test func `nodes with both keys record before, during and after a change, and one that is taken back`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        let (old, new) = (Self.key(1), Self.key(2))
+        try await TestNode.run(on: database, Self.node(old, beside: [new])) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            try await TestNode.run(on: database, Self.node(old, beside: [new])) { other in
+                try await other.follower.catchUp()
+                @Sendable func renames(_ node: TestNode, _ name: String) async throws {
+                    for number in 0..<40 { _ = try await node.insist(try Sample.rename(app, "\(name) \(number)")) }
+                }
+                for (from, to, inForce) in [(old, new, 2), (new, old, 1)] as [(BatchKey, BatchKey, UInt8)] {
+                    async let first: Void = renames(node, "First")
+                    async let second: Void = renames(other, "Second")
+                    let connection = try await database.connect(as: .app)
+                    #expect(try await Self.change(from, to: to, connection) == .rewrapped)
+                    _ = try await (first, second)
+                    _ = try await node.insist(try Sample.rename(app, "Key \(inForce)"))
+                    // One that has recorded nothing since notices it at its next look.
+                    try await node.follower.catchUp()
+                    try await other.follower.catchUp()
+                    for each in [node, other] {
+                        #expect(each.ledger.fault == nil && each.ledger.refusal == nil)
+                        #expect(each.ledger.keyName == Self.name(inForce))
+                    }
+                    // A former key is no right one again: an audit finds where it was taken back.
+                    #expect(try await Self.findings(database, to).isEmpty == (inForce == 2))
+                }
+                #expect(node.ledger.view.head == other.ledger.view.head)
+            }
+        }
+        #expect(try await Self.start(database, old).head.position == 163)
+        try await Ledgers.check(database)
+    }
+
+    @Test
+    func `a MAC that only names a key puts it not in force, nor does the former MAC of the end at which it changed`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        let (old, new) = (Self.key(1), Self.key(2))
+        try await TestNode.run(on: database, Self.node(old, beside: [new])) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+            func look(after mac: String? = nil) async throws {
+                if let mac { try await database.execute("UPDATE pinledger.head SET mac = (\(mac))") }
+                try await node.follower.catchUp()
+            }
+            let former = "SELECT mac FROM pinledger.event ORDER BY position DESC LIMIT 1"
+            try await look()
+            try await look(after: "SELECT decode(repeat('02', 40), 'hex')")
+            #expect(node.ledger.keyName == Self.name(1) && node.ledger.foreignKey == Self.name(2))
+            #expect(try await Self.refusal(of: "Forged", app, node) == .noKey)
+            try await look(after: former)
+            #expect(node.ledger.foreignKey == nil)
+            _ = try await node.writer.execute(try Sample.rename(app, "Sound"))
+            let connection = try await database.connect(as: .app)
+            #expect(try await Self.change(old, to: new, connection) == .rewrapped)
+            try await look()
+            #expect(node.ledger.keyName == Self.name(2))
+            try await look(after: former)
+            #expect(node.ledger.keyName == Self.name(2) && node.ledger.fault == nil)
+            #expect(try await Self.refusal(of: "Replayed", app, node) == .noKey)
+            #expect(try await Self.change(old, to: new, connection) == .rewrapped)
+            _ = try await node.writer.execute(try Sample.rename(app, "Changed"))
+            #expect(node.ledger.keyName == Self.name(2))
+        }
+        #expect(try await Self.findings(database, new) == [])
+    }
+
+    @Test func `a node that starts with both keys takes what either has authenticated, and nothing else`() async throws
+    {
+        let database = try TestDatabase.current
+        let app = try Sample.app()
+        try await TestNode.run(on: database, Self.node(Self.key(2))) { node in
+            _ = try await node.writer.execute(try Sample.create(app))
+        }
+        func starting(_ key: BatchKey, beside others: [BatchKey]) async throws -> (fault: LedgerFault?, key: String?) {
+            try await TestNode.run(on: database, Self.node(key, beside: others)) { node in
+                let fault = try await Self.fault { try await node.follower.catchUp() }
+                return (fault, node.ledger.keyName)
+            }
+        }
+        let both = try await starting(Self.key(1), beside: [Self.key(2)])
+        #expect(both.fault == nil && both.key == Self.name(2))
+        let guess = try await starting(Self.key(1), beside: [Self.key(2, "guess")])
+        #expect(guess.fault == .unauthenticated(from: 0, to: 1, .wrong))
+        let neither = try await starting(Self.key(1), beside: [Self.key(3)])
+        #expect(neither.fault == .unauthenticated(from: 0, to: 1, .otherKey))
+        // It finds the last end of the second key, too.
+        try await TestNode.run(on: database, Self.node(Self.key(1), beside: [Self.key(2)])) { node in
+            try await node.follower.catchUpToAuthenticated()
+            #expect(node.ledger.position == 1)
+            #expect(try await node.follower.keyIsOfLedger())
+        }
     }
 
     struct Damage: Sendable, CustomTestStringConvertible {

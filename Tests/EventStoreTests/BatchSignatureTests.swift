@@ -54,7 +54,7 @@ struct BatchSignatureTests {
 
     private static func writing(_ key: BatchKey?, from view: LedgerView = LedgerView()) -> TestNode.Setup {
         .with { setup in
-            setup.key = key
+            setup.keys = key.map { BatchKeys($0) }
             setup.view = view
             setup.follows = false
         }

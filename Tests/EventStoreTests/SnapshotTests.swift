@@ -206,6 +206,27 @@ struct SnapshotTests {
         }
     }
 
+    @Test func `a node that accepts two keys starts from snapshots of both, and makes those of the one in force`()
+        async throws
+    {
+        let database = try TestDatabase.current
+        try await TestNode.run(on: database) { node in
+            func position(_ key: SnapshotKey) async throws -> Int64 {
+                try await SnapshotStore(pool: node.pool, key: key, logger: .silent).load().view.head.position
+            }
+            let both = SnapshotKey(accepting: [Self.key(1), Self.key(2)]) { Self.key(2) }
+            for key in [Self.key(1), both] {
+                _ = try await node.writer.execute(try Sample.create(try Sample.app()))
+                #expect(try await position(both) == node.ledger.position - 1)
+                try await SnapshotStore(pool: node.pool, key: key, logger: .silent).store(node.ledger.view)
+            }
+            #expect(try await position(both) == 2)
+            #expect(try await position(Self.key(2)) == 2)
+            #expect(try await position(Self.key(1)) == 1)
+            #expect(try await position(Self.key(3)) == 0)
+        }
+    }
+
     @Test func `an audit finds that a snapshot is what the ledger makes, or halts the ledger`() async throws {
         let database = try TestDatabase.current
         try await TestNode.run(on: database) { node in

@@ -25,7 +25,7 @@ package struct TestNode: Sendable {
         package var limits = Writer.Limits.patient
         package var view = LedgerView()
         /// What it authenticates batches with.
-        package var key: BatchKey?
+        package var keys: BatchKeys?
         /// By whose signatures it follows the ledger.
         package var verifiers: [BatchVerifier] = []
         package var logger = Logger.silent
@@ -102,7 +102,7 @@ package struct TestNode: Sendable {
         self.database = database
         self.logger = setup.logger
         self.ledger = Ledger(
-            view: setup.view, key: setup.key, verifiers: setup.verifiers, knownLevel: setup.knownLevel)
+            view: setup.view, keys: setup.keys, verifiers: setup.verifiers, knownLevel: setup.knownLevel)
         var reading = try database.configuration(as: setup.user, applicationName: "\(setup.name)-pool")
         setup.configurePool(&reading)
         self.pool = PostgresPool(

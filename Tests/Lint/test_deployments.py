@@ -440,13 +440,26 @@ def test_the_commands_on_the_page_name_what_the_manifests_have():
     assert directories == {"common", *DIRECTORIES} and all((KUBERNETES / one).is_dir() for one in directories)
     assert set(re.findall(r"deploy/[\w./-]+\.\w+", page)) == {
         "deploy/kubernetes/common/namespace.yaml", "deploy/kubernetes/common/kustomization.yaml", "deploy/kubernetes/edge/settings.yaml",
-        "deploy/grafana/pinledger.json",
+        "deploy/kubernetes/servers/settings/server.yaml", "deploy/grafana/pinledger.json",
     }  # fmt: skip
     # The key as the servers have it: without their state directory, which the running node uses.
     assert (
         f"token bootstrap --kek-file {yaml.safe_load((KUBERNETES / 'servers/settings/server.yaml').read_text())['kek_file']} --code"
         in page
     )
+
+
+def test_the_pages_give_the_next_key_where_the_nodes_have_the_present_one():
+    settings = yaml.safe_load((KUBERNETES / "servers/settings/server.yaml").read_text())
+    page = handbook.text("containers")
+    assert f"next_kek_file: {settings['kek_file'].replace('/kek/kek', '/kek/next-kek')}" in page
+    rewraps = [line for line in page.splitlines() if "key rewrap" in line and "kubectl exec" in line]
+    assert len(rewraps) == 3 and all(f"--kek-file {settings['kek_file']} " in line for line in rewraps)
+    # Units and their helper take credentials by the settings' names.
+    unit, helper = (DEPLOY / "package/systemd/pinledger.service").read_text(), (DEPLOY / "package/pinledger-local").read_text()
+    page = handbook.text("packages")
+    present, following = "LoadCredential=kek_file:/etc/pinledger/kek", "LoadCredential=next_kek_file:/etc/pinledger/next-kek"
+    assert present in unit and present in helper and following in helper and f"'[Service]' '{following}'" in page
 
 
 def test_the_nightly_check_has_no_key_and_ends_with_what_the_command_says():

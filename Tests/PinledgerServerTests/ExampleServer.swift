@@ -21,7 +21,7 @@ enum ExampleServer {
         let nowhere = PostgresConfiguration(connectionString: "host=127.0.0.1 port=1")
         let pool = PostgresPool(configuration: nowhere)
         let ledger = Ledger()
-        let keys = SigningKeys(pool: pool, keyEncryptionKey: nil)
+        let keys = SigningKeys(pool: pool, keyEncryptionKeys: nil)
         let logger = Logger(label: "test")
         let clock: @Sendable () -> Timestamp = { Timestamp(seconds: 1_800_000_000) }
         let publisher = Publisher(
@@ -31,8 +31,8 @@ enum ExampleServer {
         )
         return Services(
             ledger: ledger, writer: nil, pool: pool, publisher: publisher, keys: keys,
-            logKeys: SigningKeys(pool: pool, keyEncryptionKey: nil),
-            clientKeys: ClientKeys(pool: pool, keyEncryptionKey: nil), adoption: Self.recorder(),
+            logKeys: SigningKeys(pool: pool, keyEncryptionKeys: nil),
+            clientKeys: ClientKeys(pool: pool, keyEncryptionKeys: nil), adoption: Self.recorder(),
             telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
             documentMaxAge: 60, version: "test",
             observations: ObservationSummary(), probeScheduler: Self.probeScheduler(pool, ledger, clock, logger),
@@ -48,7 +48,7 @@ enum ExampleServer {
                 intake: TelemetryIntake(salts: nil, rate: 0), node: "test",
                 thread: ThreadExecutor(),
                 logger: logger, clock: { Timestamp(seconds: 1_800_000_000) }),
-            secrets: TelemetrySecrets(pool: pool, keyEncryptionKey: nil))
+            secrets: TelemetrySecrets(pool: pool, keyEncryptionKeys: nil))
     }
 
     /// One that sees nothing.

@@ -87,7 +87,7 @@ struct DocumentChangesTests {
         // A node that does not sign, and has seen a change that is not there any more.
         try await TestNode.run(on: database) { node in
             let publisher = Publisher(
-                ledger: node.ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKey: nil), pool: node.pool,
+                ledger: node.ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKeys: nil), pool: node.pool,
                 listener: PostgresListener(
                     configuration: try database.configuration(as: .app, applicationName: "documents"),
                     channels: [Publisher.channel]),

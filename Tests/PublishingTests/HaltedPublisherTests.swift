@@ -145,7 +145,8 @@ struct HaltedPublisherTests {
         try await TestNode.run(on: database, .with { ($0.view, $0.follows) = (view, false) }) { node in
             func publisher(canSign: Bool) async throws -> Publisher {
                 let publisher = Publisher(
-                    ledger: node.ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKey: canSign ? key : nil),
+                    ledger: node.ledger,
+                    keys: SigningKeys(pool: node.pool, keyEncryptionKeys: canSign ? KeyEncryptionKeys(key) : nil),
                     pool: node.pool, listener: PostgresListener(configuration: node.pool.configuration, channels: []),
                     schedule: .init(), table: DocumentTable(clock: { .wall }), logger: node.logger, clock: { .wall })
                 _ = try await publisher.load()

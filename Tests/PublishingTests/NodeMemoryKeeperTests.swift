@@ -58,7 +58,7 @@ struct NodeMemoryKeeperTests {
     {
         try await Self.run { node, directory, key, nowhere in
             let ledger = node.node.ledger
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             let app = try Sample.app()
             try await keeper.update()
@@ -85,7 +85,7 @@ struct NodeMemoryKeeperTests {
 
     @Test func `a node keeps what another one has recorded from what it has read of it`() async throws {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             try await keeper.update()
             let app = try Sample.app()
@@ -102,7 +102,7 @@ struct NodeMemoryKeeperTests {
 
     @Test func `news of the same second is added to the memory, which is written as a whole later`() async throws {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             try await node.makeKey()
             let apps = [try Sample.app(), try Sample.app()]
@@ -126,12 +126,35 @@ struct NodeMemoryKeeperTests {
         }
     }
 
+    @Test func `a memory is authenticated again with the key that comes into force`() async throws {
+        try await Self.run { node, directory, key, nowhere in
+            let new = try KeyEncryptionKey.random()
+            let ring = KeyEncryptionKeys(key, beside: new)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: ring)
+            func isAuthentic(_ key: KeyEncryptionKey) async throws -> Bool {
+                try #require(
+                    try await NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key)).read()
+                ).isAuthentic
+            }
+            let keeper = Self.keeper(file, node, nowhere)
+            try await node.execute(try Sample.create(try Sample.app()))
+            try await keeper.update()
+            #expect(try await isAuthentic(key))
+            ring.use(new.idBytes)
+            // The same second, and nothing is new.
+            try await keeper.update()
+            #expect(try await isAuthentic(new))
+            // Either is accepted meanwhile.
+            #expect(try await file.read()?.isAuthentic == true)
+        }
+    }
+
     @Test func `a memory that the ledger contradicts stays, and takes in what is served`() async throws {
         try await Self.run { node, directory, key, nowhere in
             try await node.makeKey()
             let (known, new) = (try Sample.app(), try Sample.app())
             try await node.execute(try Sample.create(known))
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             var before = NodeMemory(of: node.node.ledger.view, documents: [:])
             before.position += 100
             before.documents[known] = .init(version: 70, contentDigest: [UInt8](repeating: 7, count: 32))
@@ -151,7 +174,7 @@ struct NodeMemoryKeeperTests {
 
     @Test func `documents count that were kept and not remembered yet, under a key that is known`() async throws {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             let kid = try await node.makeKey()
             let app = try Sample.app()
@@ -174,7 +197,7 @@ struct NodeMemoryKeeperTests {
         async throws
     {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             try await keeper.update()
             try await node.makeKey()
@@ -212,7 +235,7 @@ struct NodeMemoryKeeperTests {
 
     @Test func `a recovery finds what a node has set aside, with the documents as they were then`() async throws {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             try await keeper.update()
             try await node.makeKey()
@@ -235,7 +258,7 @@ struct NodeMemoryKeeperTests {
             let next = Self.keeper(file, node, nowhere, remembering: memory)
             try await node.execute(try Sample.request(.app(app, [.releaseKillSwitch(nil)]), reason: "test"))
             try await next.update()
-            let aside = NodeMemoryFile(directory: directory, key: key, lostIn: 0)
+            let aside = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key), lostIn: 0)
             let content = try #require(try await aside.read())
             #expect(content.memory == memory && content.isAuthentic)
             let kept = try await KeptDocumentsFile(directory: directory, lostIn: 0).read(
@@ -270,7 +293,7 @@ struct NodeMemoryKeeperTests {
         async throws
     {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             try await keeper.update()
             try await node.makeKey()
@@ -306,7 +329,7 @@ struct NodeMemoryKeeperTests {
 
     @Test func `kept documents that cannot be read stay as they are`() async throws {
         try await Self.run { node, directory, key, nowhere in
-            let file = NodeMemoryFile(directory: directory, key: key)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: KeyEncryptionKeys(key))
             let keeper = Self.keeper(file, node, nowhere)
             try await keeper.update()
             try await node.makeKey()

@@ -19,7 +19,9 @@ struct NodeMemoryTests {
             database: DatabaseIdentity(systemIdentifier: "7434211234567890123", timeline: 3))
     }
 
-    private func file(_ key: KeyEncryptionKey?) -> NodeMemoryFile { NodeMemoryFile(directory: "/nowhere", key: key) }
+    private func file(_ key: KeyEncryptionKey?) -> NodeMemoryFile {
+        NodeMemoryFile(directory: "/nowhere", keyEncryptionKeys: key.map { KeyEncryptionKeys($0) })
+    }
 
     @Test func `a memory is read as it was written, with and without a key`() throws {
         let memory = try self.memory()
@@ -63,7 +65,8 @@ struct NodeMemoryTests {
             addition.documents = [
                 try AppID("com.example.more"): .init(version: number, contentDigest: [UInt8](repeating: 1, count: 32))
             ]
-            bytes += file.sealed(addition.json, behind: .init(digest: Array(Hex.encode(sha256(memory.json)).utf8)))
+            bytes += NodeMemoryFile.sealed(
+                addition.json, behind: .init(digest: Array(Hex.encode(sha256(memory.json)).utf8)), with: key)
             addition.documents.merge(memory.documents) { $1 }
             states.append(addition)
         }

@@ -37,7 +37,8 @@ struct PublishingNode: Sendable {
         on database: TestDatabase, _ setup: Setup, _ body: (PublishingNode) async throws -> R
     ) async throws -> R {
         try await TestNode.run(on: database, setup.node) { node in
-            let keys = SigningKeys(pool: node.pool, keyEncryptionKey: setup.keyEncryptionKey)
+            let keys = SigningKeys(
+                pool: node.pool, keyEncryptionKeys: setup.keyEncryptionKey.map { KeyEncryptionKeys($0) })
             let publisher = Publisher(
                 ledger: node.ledger, keys: keys, pool: node.pool,
                 listener: PostgresListener(

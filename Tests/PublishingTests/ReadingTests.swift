@@ -15,7 +15,7 @@ struct ReadingTests {
     /// A publisher of a node that has only begun to read the ledger.
     private static func publisher(of ledger: Ledger, in database: TestDatabase, _ node: TestNode) throws -> Publisher {
         Publisher(
-            ledger: ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKey: nil), pool: node.pool,
+            ledger: ledger, keys: SigningKeys(pool: node.pool, keyEncryptionKeys: nil), pool: node.pool,
             listener: PostgresListener(configuration: try database.configuration(), channels: []),
             schedule: Publisher.Schedule(), table: DocumentTable(clock: { .wall }), logger: .silent, clock: { .wall })
     }

@@ -19,7 +19,7 @@ struct SigningKeyTests {
                 try StoredSecret.named(in: state, at: now, on: connection)
             }
         }
-        return SecretTrial(of: key, on: secrets, in: state, at: now)
+        return SecretTrial(of: KeyEncryptionKeys(key), on: secrets, in: state, at: now)
     }
 
     @Test func `a key that opens nothing of what the ledger names is another ledger's`() async throws {
@@ -30,8 +30,8 @@ struct SigningKeyTests {
             #expect(try await Self.trial(wrong, node.node).isOfAnotherKey == false)
             try await node.makeKey()
             // Nodes with a wrong key store secrets too, which the ledger does not name.
-            _ = try await SigningKeys(pool: node.node.pool, keyEncryptionKey: wrong).create()
-            _ = try await TelemetrySecrets(pool: node.node.pool, keyEncryptionKey: wrong)
+            _ = try await SigningKeys(pool: node.node.pool, keyEncryptionKeys: KeyEncryptionKeys(wrong)).create()
+            _ = try await TelemetrySecrets(pool: node.node.pool, keyEncryptionKeys: KeyEncryptionKeys(wrong))
                 .create("stray", of: try Sample.app())
             let (good, bad) = (try await Self.trial(right, node.node), try await Self.trial(wrong, node.node))
             #expect(good.opened == 1 && good.failures.isEmpty && !good.isOfAnotherKey)
@@ -50,9 +50,11 @@ struct SigningKeyTests {
         try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = right }) { node in
             try await node.makeKey()
             try await node.execute(try Sample.create(app))
-            let secrets = TelemetrySecrets(pool: node.node.pool, keyEncryptionKey: right)
+            let secrets = TelemetrySecrets(pool: node.node.pool, keyEncryptionKeys: KeyEncryptionKeys(right))
             for id in ["tk_kept", "tk_gone", "tk_other"] {
-                let owner = id == "tk_other" ? TelemetrySecrets(pool: node.node.pool, keyEncryptionKey: other) : secrets
+                let owner =
+                    id == "tk_other"
+                    ? TelemetrySecrets(pool: node.node.pool, keyEncryptionKeys: KeyEncryptionKeys(other)) : secrets
                 _ = try await owner.create(id, of: app)
                 try await node.execute(try Sample.request(.telemetryKey(app, .add(id: id, note: nil))))
             }
@@ -72,6 +74,41 @@ struct SigningKeyTests {
             #expect(faults.take(found, tellingAtMost: 1) == Array(found.dropFirst()))
             #expect(faults.take(Array(found.prefix(1)), tellingAtMost: 1).isEmpty)
             #expect(faults.all.map(\.id) == ["tk_other"])
+        }
+    }
+
+    @Test func `a node with two keys opens what either has sealed, and seals with the one in force`() async throws {
+        let database = try TestDatabase.current
+        let (old, new) = (try KeyEncryptionKey.random(), try KeyEncryptionKey.random())
+        let ring = KeyEncryptionKeys(old, beside: new)
+        let app = try Sample.app()
+        try await PublishingNode.run(on: database, .with { $0.keyEncryptionKey = old }) { node in
+            let pool = node.node.pool
+            func kept(_ secret: String) async throws -> String {
+                try await database.query(
+                    "SELECT kek_id FROM pinledger.telemetry_secret WHERE secret = $1", [.text(secret)]
+                ).only.text(0)
+            }
+            _ = try await TelemetrySecrets(pool: pool, keyEncryptionKeys: KeyEncryptionKeys(old)).create(
+                "tk_old", of: app)
+            _ = try await TelemetrySecrets(pool: pool, keyEncryptionKeys: KeyEncryptionKeys(new)).create(
+                "tk_new", of: app)
+            let secrets = TelemetrySecrets(pool: pool, keyEncryptionKeys: ring)
+            for id in ["tk_old", "tk_new"] { _ = try await secrets.secret(id, of: app) }
+            for (number, key) in [old, new, old].enumerated() {
+                ring.use(key.idBytes)
+                _ = try await secrets.create("tk_\(number)", of: app)
+                #expect(try await kept("tk_\(number)") == key.id)
+                // Signing keys likewise.
+                let made = try await SigningKeys(pool: pool, keyEncryptionKeys: ring).create()
+                let row = try await database.query(
+                    "SELECT kek_id FROM pinledger.signing_secret WHERE kid = $1", [.text(made.keyID)])
+                #expect(try row.only.text(0) == key.id)
+            }
+            // A third key stays what it was: another one.
+            let other = TelemetrySecrets(pool: pool, keyEncryptionKeys: KeyEncryptionKeys(try .random(), beside: new))
+            _ = try await other.secret("tk_new", of: app)
+            await #expect(throws: SecretUnavailable.self) { try await other.secret("tk_old", of: app) }
         }
     }
 

@@ -58,7 +58,8 @@ struct Site {
     }
 
     static func tools(_ node: TestNode, client: OutgoingClient? = nil) throws -> WebhookServices {
-        let secrets = WebhookSecrets(pool: node.pool, keyEncryptionKey: try KeyEncryptionKey(Self.key))
+        let secrets = WebhookSecrets(
+            pool: node.pool, keyEncryptionKeys: KeyEncryptionKeys(try KeyEncryptionKey(Self.key)))
         return WebhookServices(pool: node.pool, secrets: secrets, client: client)
     }
 

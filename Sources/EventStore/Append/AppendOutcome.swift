@@ -10,9 +10,15 @@ enum AppendOutcome: Sendable {
     case moved
     /// Some of the commands are recorded already; nothing was written.
     case duplicate
+    /// The ledger's end is authenticated with another key than the batch; nothing was written.
+    case otherKey
 
     /// Thrown to leave the transaction, which can only be rolled back.
     struct RecordedAlready: Error {
+    }
+
+    /// Thrown, likewise, where another key authenticates the ledger's end.
+    struct OtherKey: Error {
     }
 
     /// Appends, in one round trip.
@@ -53,9 +59,7 @@ enum AppendOutcome: Sendable {
             case ("PL001", _): throw LedgerFault.streamHead(position: batch.base.head.position)
             case ("PL005", _):
                 guard key != nil else { throw WriteFailure.noKey }
-                // Another node has appended with the new key, or an operator has just changed it.
-                let end = batch.base.head.position
-                throw LedgerFault.unauthenticated(from: end, to: end, .otherKey)
+                throw OtherKey()
             default: throw error
             }
         }

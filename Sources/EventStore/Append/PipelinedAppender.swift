@@ -33,7 +33,7 @@ struct PipelinedAppender: Sendable {
             let (isAnnounced, begun) = (self.notifier.isDue, ContinuousClock.now)
             let outcome = Result {
                 let outcome = try AppendOutcome(
-                    appending: batch, isAnnounced: isAnnounced, with: self.ledger.key, on: connection
+                    appending: batch, isAnnounced: isAnnounced, with: self.ledger.keys?.current, on: connection
                 ) {
                     Self.answer(&recorded)
                 }

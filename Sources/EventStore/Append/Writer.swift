@@ -291,7 +291,7 @@ package actor Writer {
                 decided.content.withLock { $0 = (growth, batch) }
                 ledger.beginWriting(batch)
                 return try AppendOutcome(
-                    appending: batch, isAnnounced: true, with: ledger.key, on: connection)
+                    appending: batch, isAnnounced: true, with: ledger.keys?.current, on: connection)
             }
             try await connection.checkCommitsWait()
             outcome = .success(appended)
@@ -334,12 +334,22 @@ package actor Writer {
         case .duplicate:
             self.queue.pause()
             try await self.settleRepeated(&pending, pending.openWithKey)
+        case .otherKey:
+            // An operator has changed the key-encryption key. Where this node has the new one, it decides again with that.
+            self.queue.pause()
+            let ledger = self.ledger
+            let isInForce = try await self.connected().perform { @Sendable connection in
+                ledger.noteKey(of: try StoredEnd(try connection.query(Statements.head)))
+            }
+            if !isInForce { pending.fail(.noKey) }
         }
     }
 
     private func outcome(of sent: PipelinedAppender.SentBatch) async throws -> AppendOutcome {
         do { return try sent.outcome.get() } catch is AppendOutcome.RecordedAlready {
             return .duplicate
+        } catch is AppendOutcome.OtherKey {
+            return .otherKey
         } catch let error as PostgresError where error.code == .outcomeUnknown {
             self.queue.pause()
             await self.drop()

@@ -70,8 +70,7 @@ struct SnapshotCheck: Sendable {
         let stored = (0..<Int32(LedgerState.snapshotPartCount)).flatMap { row.parts[$0] ?? [] }
         guard stored == row.digests, row.parts.count == LedgerState.snapshotPartCount else { return .damaged }
         if let key {
-            let tag = key.tag(of: seal.bytes)
-            return row.marks.contains { $0.tag == tag } ? nil : .notAuthentic
+            return row.marks.contains { key.accepts($0.tag, of: seal.bytes) } ? nil : .notAuthentic
         }
         let isSigned = row.marks.contains { mark in
             verifiers.contains { $0.isRight(mark.signature, ofSnapshot: seal.bytes) }

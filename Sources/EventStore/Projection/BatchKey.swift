@@ -20,7 +20,8 @@ package struct BatchKey: Sendable {
         package var description: String {
             switch self {
             case .missing: "there is no MAC"
-            case .otherKey: "the MAC is made with another key-encryption key than this node's"
+            case .otherKey:
+                "the MAC is made with another key-encryption key than this node's; after a key change, start the node with the new one"
             case .wrong: "the MAC is not made with the key-encryption key that it names"
             }
         }

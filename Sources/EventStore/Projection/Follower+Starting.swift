@@ -54,18 +54,18 @@ extension Follower {
         throw LedgerReader.Behind(position: end - 1)
     }
 
-    /// Reads on to the last end of the ledger that the node's key authenticates, where its present end is not: a node that starts
+    /// Reads on to the last end of the ledger that one of the node's keys authenticates, where its present end is not: a node that starts
     /// then knows keys and apps as its kind has recorded them, and can serve documents.
     ///
     /// Where nothing in the last ``searchLimit`` batches is authenticated the view stays as it is.
     package func catchUpToAuthenticated() async throws {
-        guard let key = self.ledger.key else { return }
+        guard let keys = self.ledger.keys else { return }
         try await self.reader.onOneServer { reader in
             let (base, end) = (self.ledger.view, try await reader.head())
             // A damaged head may lie below the snapshot from which the node started.
             guard base.head.position < end.position,
                 let authentic = try await self.lastEnd(
-                    authenticatedBy: key, in: base.head.position..<end.position, reader)
+                    authenticatedBy: keys, in: base.head.position..<end.position, reader)
             else { return }
             let fold = try await self.fold(base, to: authentic, reader)
             self.ledger.advance(
@@ -75,17 +75,28 @@ extension Follower {
         }
     }
 
-    /// True where the node's key authenticates one of the last ``searchLimit`` ends of the ledger: it is or was the ledger's key then,
+    /// True where one of the node's keys authenticates one of the last ``searchLimit`` ends of the ledger: it is or was the ledger's key then,
     /// whatever has become of the present end and of the secrets.
     package func keyIsOfLedger() async throws -> Bool {
-        guard let key = self.ledger.key else { return false }
+        guard let keys = self.ledger.keys else { return false }
         return try await self.reader.onOneServer { reader in
             let end = try await reader.head().position
-            return end > 0 ? try await self.lastEnd(authenticatedBy: key, in: 0..<end, reader) != nil : false
+            return end > 0 ? try await self.lastEnd(authenticatedBy: keys, in: 0..<end, reader) != nil : false
         }
     }
 
-    /// The last end behind the first of `positions`, among ``searchLimit``, that a key authenticates.
+    /// The last end behind the first of `positions`, among ``searchLimit`` of each key, that one of the keys authenticates.
+    private func lastEnd(
+        authenticatedBy keys: BatchKeys, in positions: Range<Int64>, _ reader: LedgerReader
+    ) async throws -> Head? {
+        var last: Head?
+        for key in keys.keys {
+            guard let end = try await self.lastEnd(authenticatedBy: key, in: positions, reader) else { continue }
+            if end.position > last?.position ?? 0 { last = end }
+        }
+        return last
+    }
+
     private func lastEnd(
         authenticatedBy key: BatchKey, in positions: Range<Int64>, _ reader: LedgerReader
     ) async throws -> Head? {
@@ -109,7 +120,7 @@ extension Follower {
     ///
     /// - Throws: ``LedgerFault`` where an event before that end is missing or damaged too.
     package func catchUpToVerified() async throws {
-        guard self.ledger.key == nil else { return try await self.catchUpToAuthenticated() }
+        guard self.ledger.keys == nil else { return try await self.catchUpToAuthenticated() }
         let (base, verifiers) = (self.ledger.view, self.ledger.verifiers)
         try await self.reader.onOneServer { reader in
             guard var end = try await reader.lastEnd(), end.position > base.head.position else { return }

@@ -65,6 +65,7 @@ package struct Follower: Sendable {
     private func follow() async {
         var listenerLoss = ListenerLoss()
         var isUnconfirmed = false
+        var keyNews = KeyNews(of: self.ledger)
         for await event in self.listener.events() {
             var announced: Int64?
             switch event {
@@ -79,6 +80,7 @@ package struct Follower: Sendable {
             do {
                 try await self.catchUp(confirms: self.confirms)
                 if let announced { try await self.wait(for: announced) }
+                keyNews.look(at: self.ledger, self.logger)
                 isUnconfirmed = false
                 self.ledger.database.find(.reading, self.logger)
                 if let loss = listenerLoss.note(event, isAnswered: true) {

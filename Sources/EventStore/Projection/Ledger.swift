@@ -65,6 +65,10 @@ package final class Ledger: Sendable {
         var suspension: String?
         /// Other nodes authenticate what they append, and this node has no key.
         var isKeyMissing = false
+        /// The name of the key that authenticates the ledger's end, where this node has others and not that one.
+        var foreignKey: String?
+        /// The position at which another of this node's keys came into force last; below zero where none has.
+        var keyChange: Int64 = -1
         var watchers: [Int: AsyncStream<Int64>.Continuation] = [:]
         var nextWatcher = 0
         var isClosed = false
@@ -76,23 +80,23 @@ package final class Ledger: Sendable {
     private let changes = Atomic<UInt64>(0)
 
     /// What this node authenticates batches with; nil where it has no key-encryption key.
-    let key: BatchKey?
+    let keys: BatchKeys?
 
-    /// The public keys by whose signatures a node without ``key`` follows the ledger; none where it believes what it reads.
+    /// The public keys by whose signatures a node without ``keys`` follows the ledger; none where it believes what it reads.
     let verifiers: [BatchVerifier]
 
     /// The highest feature level that this node's program knows.
     package let knownLevel: Int64
 
     /// - Parameters:
-    ///   - view: A fold that is verified: made by this node, or of a snapshot that ``key`` authenticates.
+    ///   - view: A fold that is verified: made by this node, or of a snapshot that its key authenticates.
     ///   - knownLevel: The highest ``FeatureLevel`` to follow the ledger to.
     package init(
-        view: LedgerView = LedgerView(), key: BatchKey? = nil, verifiers: [BatchVerifier] = [],
+        view: LedgerView = LedgerView(), keys: BatchKeys? = nil, verifiers: [BatchVerifier] = [],
         knownLevel: Int64 = FeatureLevel.known
     ) {
-        self.key = key
-        self.verifiers = key == nil ? verifiers : []
+        self.keys = keys
+        self.verifiers = keys == nil ? verifiers : []
         self.knownLevel = knownLevel
         self.content = Mutex(Content(view: view))
     }
@@ -170,7 +174,7 @@ package final class Ledger: Sendable {
         self.content.withLock { content in
             (content.fault ?? content.reading?.fault).map { .halted($0) }
                 ?? content.suspension.map { .suspended($0) }
-                ?? (content.isKeyMissing || !self.verifiers.isEmpty ? .noKey : nil)
+                ?? (content.isKeyMissing || content.foreignKey != nil || !self.verifiers.isEmpty ? .noKey : nil)
         }
     }
 
@@ -182,16 +186,54 @@ package final class Ledger: Sendable {
     ///
     /// - Throws: ``LedgerFault/unauthenticated(from:to:_:)``.
     func authenticated(_ end: StoredEnd) throws(LedgerFault) -> Head {
-        guard let key else {
+        guard let keys else {
             if end.mac != nil { self.content.withLock { $0.isKeyMissing = true } }
             return end.head
         }
+        self.noteKey(of: end)
         let (known, isComplete) = self.content.withLock { ($0.view.head.position, $0.isComplete) }
         guard end.head.position > (isComplete ? known : 0) else { return end.head }
-        if let defect = key.defect(of: end.mac, beside: end.head) {
+        if let defect = keys.defect(of: end.mac, beside: end.head) {
             throw .unauthenticated(from: min(known, end.head.position), to: end.head.position, defect)
         }
         return end.head
+    }
+
+    /// The name of the key-encryption key that authenticates the ledger's end, where this node has others and not that one: it
+    /// records nothing. Nil where it has that one, or none.
+    package var foreignKey: String? { self.content.withLock { $0.foreignKey } }
+
+    /// The name of the key-encryption key with which this node records; nil where it has none.
+    package var keyName: String? { self.keys.map { Hex.encode($0.current.id) } }
+
+    /// Takes note of the key that authenticates the ledger's end, as the database states it. One of this node's keys comes into force by a
+    /// right MAC alone: its name is no secret. At a position where the node has seen the key change it does not go back: the former MAC of it is
+    /// stored with the event. What a server says that is behind counts for nothing.
+    ///
+    /// - Returns: False where the end names another key than the one in force.
+    @discardableResult
+    func noteKey(of end: StoredEnd) -> Bool {
+        guard let keys, let mac = end.mac else { return true }
+        let isCurrent = mac.starts(with: keys.current.id)
+        let defect = isCurrent ? nil : keys.defect(of: mac, beside: end.head)
+        return self.content.withLock { content in
+            guard isCurrent || end.head.position >= content.view.head.position else { return false }
+            var foreign = isCurrent ? nil : content.foreignKey
+            defer {
+                if content.foreignKey != foreign { self.changes.add(1, ordering: .releasing) }
+                content.foreignKey = foreign
+            }
+            guard !isCurrent else { return true }
+            if defect != nil {
+                foreign = Hex.encode(mac.prefix(8))
+            } else if end.head.position > content.keyChange, keys.use(named: mac) {
+                foreign = nil
+                // The node has not seen a change before its start.
+                if content.isComplete { content.keyChange = end.head.position }
+                return true
+            }
+            return false
+        }
     }
 
     func suspend(_ why: String?) {

@@ -163,7 +163,7 @@ package struct LedgerReader: Sendable {
     /// - Returns: False where the ledger has grown meanwhile, or the node has no key.
     package func authenticateEnd(of ledger: Ledger) async throws -> Bool {
         let (end, known) = (try await self.end(), ledger.view.head)
-        guard let key = ledger.key, end.head == known else { return false }
+        guard let key = ledger.keys?.current, end.head == known else { return false }
         return try await self.pool.query(
             Statements.authenticateHead.sql,
             [.int64(known.position), end.mac.map { .bytes($0) } ?? .null, .bytes(key.mac(of: known))]

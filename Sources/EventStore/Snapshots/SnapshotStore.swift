@@ -92,8 +92,9 @@ package struct SnapshotStore: Sendable {
         let columns = onlyKept ? [(4, 5)] : [(2, 3), (4, 5)]
         let marks = try columns.map { (tag: try row.optionalBytes($0.0), signature: try row.optionalBytes($0.1)) }
         if let key {
-            let tag = key.tag(of: seal.bytes)
-            guard marks.contains(where: { $0.tag == tag }) else { throw SnapshotSeal.Unusable.notAuthentic }
+            guard marks.contains(where: { key.accepts($0.tag, of: seal.bytes) }) else {
+                throw SnapshotSeal.Unusable.notAuthentic
+            }
         }
         if self.key == nil || onlyKept, !self.verifiers.isEmpty {
             guard

@@ -84,7 +84,7 @@ extension Problem {
         case .noKey:
             self.init(
                 .noKeyEncryptionKey,
-                "This node lacks the key-encryption key with which other nodes authenticate the ledger's events."
+                "This node has no key-encryption key, or another key-encryption key than the one that authenticates the ledger's events."
             )
         case .outcomeUnknown:
             self.init(.outcomeUnknown, "The database did not confirm in time whether it recorded the change.")

@@ -715,7 +715,7 @@ enum ProblemType: String, CaseIterable, Sendable {
         case .noKeyEncryptionKey:
             (
                 .serviceUnavailable, "This node cannot handle private keys",
-                "Ask a node that was started with a key-encryption key (--kek-file or PINLEDGER_KEK_FILE)."
+                "Ask a node that was started with the ledger's present key-encryption key (--kek-file or PINLEDGER_KEK_FILE)."
             )
         case .readOnly:
             (

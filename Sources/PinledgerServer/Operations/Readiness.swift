@@ -28,7 +28,7 @@ struct Readiness: Sendable {
     let stateName: String
 
     static let stateNames = [
-        "running", "starting", "draining", "suspended", "unsigned", "upgrade_needed", NodeReport.halted,
+        "running", "starting", "draining", "suspended", "unsigned", "other_key", "upgrade_needed", NodeReport.halted,
     ]
 
     init(_ services: Services) {
@@ -48,7 +48,8 @@ struct Readiness: Sendable {
             !isDraining && services.ledger.refusal == nil && services.writer != nil && services.writeFailure == nil
         self.signs = !isDraining && !isReading && !isHalted && !isSuspended && services.keys.canSign
         let halt = fault.map { $0.meansUpgrade ? "upgrade_needed" : NodeReport.halted }
-        let begun = services.ledger.unsigned != nil ? "unsigned" : nil
+        let begun =
+            services.ledger.unsigned != nil ? "unsigned" : services.ledger.foreignKey != nil ? "other_key" : nil
         self.state = halt ?? (isDraining ? "draining" : isReading ? "starting" : begun)
         self.stateName = self.state ?? (isSuspended ? "suspended" : "running")
     }

@@ -59,6 +59,7 @@ struct ReadinessRoutes: Sendable {
         if !faults.isEmpty {
             details["secret_faults"] = .array(faults.prefix(Self.faultLimit).map { .string($0.description) })
         }
+        details["key_encryption_key"] = ledger.keyName.map { .string($0) }
         details["write_failure"] = self.services.writeFailure.map { .string($0) }
         details["fault"] = (ledger.fault ?? ledger.unread ?? ledger.unsigned).map { .string($0.description) }
         if view.head.isAhead(of: self.services.clock()) {

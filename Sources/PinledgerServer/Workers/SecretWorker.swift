@@ -12,15 +12,15 @@ import Secrets
 /// before something needs it.
 package struct SecretWorker: Sendable {
     private let services: Services
-    private let key: KeyEncryptionKey
+    private let keyEncryptionKeys: KeyEncryptionKeys
 
     private static let interval = Duration.seconds(300)
     /// The most lines of one look.
     private static let lineLimit = 10
 
-    package init(services: Services, key: KeyEncryptionKey) {
+    package init(services: Services, keyEncryptionKeys: KeyEncryptionKeys) {
         self.services = services
-        self.key = key
+        self.keyEncryptionKeys = keyEncryptionKeys
     }
 
     /// Looks until cancelled.
@@ -39,14 +39,14 @@ package struct SecretWorker: Sendable {
     private func look() async throws -> [SecretTrial.Failure]? {
         let ledger = self.services.ledger
         guard ledger.fault == nil else { return nil }
-        let (state, key, now) = (ledger.view.state, self.key, self.services.clock())
+        let (state, keyEncryptionKeys, now) = (ledger.view.state, self.keyEncryptionKeys, self.services.clock())
         // On the connection's thread: there may be many secrets.
         let (trial, end) = try await self.services.pool.reading { connection in
             try await connection.perform { @Sendable connection in
                 let secrets = try StoredSecret.named(in: state, at: now, on: connection)
                 // In this order: what was erased because the ledger names it no more was recorded before.
                 let end = try LedgerReader.end(on: connection).head.position
-                return (SecretTrial(of: key, on: secrets, in: state, at: now), end)
+                return (SecretTrial(of: keyEncryptionKeys, on: secrets, in: state, at: now), end)
             }
         }
         guard await self.hasRead(end) else { return nil }

@@ -22,7 +22,7 @@ package struct NodeMemoryFile: Sendable {
     /// What a file holds.
     package struct Content: Sendable {
         package var memory: NodeMemory
-        /// Whether this node's key-encryption key authenticates it. A memory that was written with another key, or
+        /// True where a key-encryption key of this node authenticates it. A memory that was written with another key, or
         /// without one, proves nothing, and is compared with the ledger all the same.
         package var isAuthentic: Bool
     }
@@ -30,12 +30,14 @@ package struct NodeMemoryFile: Sendable {
     /// The path of the file.
     package let path: String
     package let directory: String
-    let key: KeyEncryptionKey?
+    let keyEncryptionKeys: KeyEncryptionKeys?
 
     /// A memory that was written as a whole, which additions go on from.
     struct Base: Sendable {
         /// SHA-256 of its first line, in hexadecimal digits.
         var digest: [UInt8]
+        /// The name of the key-encryption key that authenticates it; nil for none.
+        var keyID: String?
     }
 
     /// The largest file that is read: more than ten times the memory of 100,000 apps.
@@ -50,11 +52,11 @@ package struct NodeMemoryFile: Sendable {
     /// - Parameters:
     ///   - directory: The state directory, of this node alone.
     ///   - epoch: The number of the epoch whose lost end was set aside; nil for the file that the node goes on with.
-    package init(directory: String, key: KeyEncryptionKey?, lostIn epoch: Int64? = nil) {
+    package init(directory: String, keyEncryptionKeys: KeyEncryptionKeys?, lostIn epoch: Int64? = nil) {
         self.path = SetAside.path("\(directory)/\(Self.name)", epoch: epoch)
         self.additionsPath = SetAside.path("\(directory)/additions", epoch: epoch)
         self.directory = directory
-        self.key = key
+        self.keyEncryptionKeys = keyEncryptionKeys
     }
 
     /// Reads the memory with its additions, on a thread of its own; nil where there is none.
@@ -85,9 +87,9 @@ package struct NodeMemoryFile: Sendable {
     @discardableResult
     func write(_ memory: NodeMemory) async throws(Failure) -> Base {
         try await self.onThread { () throws(PrivateFile.Failure) in
-            let json = memory.json
-            try PrivateFile.write(self.sealed(json), to: self.path)
-            return Base(digest: Self.digest(json[...]))
+            let (json, key) = (memory.json, self.keyEncryptionKeys?.current)
+            try PrivateFile.write(Self.sealed(json, with: key), to: self.path)
+            return Base(digest: Self.digest(json[...]), keyID: key?.id)
         }
     }
 
@@ -98,7 +100,7 @@ package struct NodeMemoryFile: Sendable {
     ///   - isFirst: Whether the memory has no additions yet.
     func append(_ addition: NodeMemory, to base: Base, isFirst: Bool) async throws(Failure) {
         try await self.onThread { () throws(PrivateFile.Failure) in
-            let bytes = self.sealed(addition.json, behind: base)
+            let bytes = Self.sealed(addition.json, behind: base, with: self.keyEncryptionKeys?.current)
             guard isFirst else { return try PrivateFile.append(bytes, to: self.additionsPath) }
             try PrivateFile.write(base.digest + [UInt8(ascii: "\n")] + bytes, to: self.additionsPath)
         }
@@ -140,13 +142,13 @@ package struct NodeMemoryFile: Sendable {
         if let failure { throw .file(failure) }
     }
 
-    func bytes(_ memory: NodeMemory) -> [UInt8] { self.sealed(memory.json) }
+    func bytes(_ memory: NodeMemory) -> [UInt8] { Self.sealed(memory.json, with: self.keyEncryptionKeys?.current) }
 
     private static func digest(_ json: ArraySlice<UInt8>) -> [UInt8] { Array(Hex.encode(sha256(Array(json))).utf8) }
 
     /// A memory's JSON, or that of an addition to `base`, with the line that authenticates it.
-    func sealed(_ json: [UInt8], behind base: Base? = nil) -> [UInt8] {
-        let tag = self.key.map { "\($0.id) \(Hex.encode(Self.code(of: json, behind: base, $0)))" } ?? "-"
+    static func sealed(_ json: [UInt8], behind base: Base? = nil, with key: KeyEncryptionKey?) -> [UInt8] {
+        let tag = key.map { "\($0.id) \(Hex.encode(Self.code(of: json, behind: base, $0)))" } ?? "-"
         return json + Array("\n\(tag)\n".utf8)
     }
 
@@ -164,7 +166,7 @@ package struct NodeMemoryFile: Sendable {
         do throws(JSONDefect) { memory = try NodeMemory(json: json) } catch {
             throw .damaged(reason: error.description)
         }
-        guard let key = self.key, tag.hasPrefix("\(key.id) ") else {
+        guard let key = self.keyEncryptionKeys?.keys.first(where: { tag.hasPrefix("\($0.id) ") }) else {
             return Content(memory: memory, isAuthentic: false)
         }
         guard tag == "\(key.id) \(Hex.encode(Self.code(of: Array(json), behind: base, key)))" else {
@@ -178,7 +180,7 @@ package struct NodeMemoryFile: Sendable {
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         guard lines.count == 3, lines[2].isEmpty else { throw .damaged(reason: "it does not have two lines") }
         var content = try self.read(lines[0], tag: lines[1])
-        let base = Base(digest: Self.digest(lines[0]))
+        let base = Base(digest: Self.digest(lines[0]), keyID: nil)
         // The last one has no line feed: it is empty, or was cut off.
         let added = additions.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).dropLast()
         guard let first = added.first, Array(first) == base.digest else { return content }

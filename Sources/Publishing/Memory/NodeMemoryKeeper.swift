@@ -52,6 +52,12 @@ package actor NodeMemoryKeeper {
     /// True where everything is kept as it should be.
     private var isDone = false
 
+    /// True where something is still to be kept, or the key-encryption key has changed since.
+    private var isToBeWritten: Bool { !self.isDone || self.isOfFormerKey }
+
+    /// True where the memory in the file is authenticated with a key-encryption key that is not in force any more.
+    private var isOfFormerKey: Bool { self.base.map { $0.keyID != self.file.keyEncryptionKeys?.current.id } ?? false }
+
     /// The time between two rounds.
     private static let pause = Duration.milliseconds(50)
 
@@ -89,7 +95,7 @@ package actor NodeMemoryKeeper {
             }
             // For writes that failed, and additions that are still to be put into the whole memory.
             group.addTask {
-                await PeriodicWorker(every: .seconds(1)).run { if await !self.isDone { changes.wake() } }
+                await PeriodicWorker(every: .seconds(1)).run { if await self.isToBeWritten { changes.wake() } }
             }
             group.addTask { await PeriodicWorker(every: .seconds(10)).run { await self.identifyDatabase() } }
             await group.waitForAll()
@@ -182,6 +188,8 @@ package actor NodeMemoryKeeper {
         _ memory: NodeMemory, _ changed: [AppID: NodeMemory.Document]
     ) async throws(NodeMemoryFile.Failure) {
         let isNew = !changed.isEmpty || memory != self.stated
+        // A later start has the new key-encryption key alone.
+        if self.isOfFormerKey { self.base = nil }
         // A memory that stays is not sealed again.
         if case .contradicted = self.standing, !isNew, self.base == nil { return }
         let begin = ContinuousClock.now

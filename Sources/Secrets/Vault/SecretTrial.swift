@@ -2,7 +2,7 @@ package import Keys
 package import PinWire
 package import Pinning
 
-/// The outcome of opening the secrets that a ledger names with a key-encryption key: it shows whose key that is. A pure value.
+/// The outcome of opening the secrets that a ledger names with a node's key-encryption keys: it shows whose keys those are. A pure value.
 ///
 /// Stored secrets that the ledger does not name count for nothing: a node with another key, or a login of the database, may
 /// have stored them.
@@ -20,9 +20,9 @@ package struct SecretTrial: Hashable, Sendable {
         }
     }
 
-    /// How many secrets the key opens.
+    /// How many secrets a key opens.
     package private(set) var opened = 0
-    /// Secrets that are stored, and that the key does not open.
+    /// Secrets that are stored, and that no key opens.
     package private(set) var failures: [Failure] = []
     /// Secrets that are not stored.
     package private(set) var missing: [Failure] = []
@@ -30,7 +30,9 @@ package struct SecretTrial: Hashable, Sendable {
     /// Opens each stored secret that a state names.
     ///
     /// - Parameter now: When the state was read.
-    package init(of key: KeyEncryptionKey, on secrets: [StoredSecret], in state: LedgerState, at now: Timestamp) {
+    package init(
+        of keyEncryptionKeys: KeyEncryptionKeys, on secrets: [StoredSecret], in state: LedgerState, at now: Timestamp
+    ) {
         let signers = state.signers
         let stored = Dictionary(secrets.map { ("\($0.kind.rawValue) \($0.id)", $0) }) { first, _ in first }
         for named in NamedSecret.all(in: state, at: now) {
@@ -39,7 +41,7 @@ package struct SecretTrial: Hashable, Sendable {
                 continue
             }
             do {
-                try secret.check(with: key, signers: signers)
+                try secret.check(with: keyEncryptionKeys[secret.keyEncryptionKeyID], signers: signers)
                 self.opened += 1
             } catch {
                 self.failures.append(Failure(kind: named.kind, id: named.id, reason: error))
@@ -53,6 +55,6 @@ package struct SecretTrial: Hashable, Sendable {
         return (self.failures + self.missing).filter { named.contains("\($0.kind.rawValue) \($0.id)") }
     }
 
-    /// True where secrets are stored, and the key opens none of them.
+    /// True where secrets are stored, and no key opens any of them.
     package var isOfAnotherKey: Bool { self.opened == 0 && !self.failures.isEmpty }
 }

@@ -42,22 +42,22 @@ package enum SecretUnavailable: Error, Hashable, Sendable, CustomStringConvertib
 /// never sees.
 package actor SecretVault<Secret: SealableSecret> {
     private let pool: PostgresPool
-    private let keyEncryptionKey: KeyEncryptionKey?
+    private let keyEncryptionKeys: KeyEncryptionKeys?
     private let statements: VaultStatements
     /// Opened secrets by name; never more than are in use.
     private var opened: [String: Secret] = [:]
 
     /// Without a key-encryption key the node can neither use nor make secrets.
-    package init(pool: PostgresPool, keyEncryptionKey: KeyEncryptionKey?, statements: VaultStatements) {
+    package init(pool: PostgresPool, keyEncryptionKeys: KeyEncryptionKeys?, statements: VaultStatements) {
         self.pool = pool
-        self.keyEncryptionKey = keyEncryptionKey
+        self.keyEncryptionKeys = keyEncryptionKeys
         self.statements = statements
     }
 
     /// Stores a secret sealed.
     package func store(_ secret: Secret, as id: String, of owner: String) async throws {
-        guard let keyEncryptionKey else { throw SecretUnavailable.noKeyEncryptionKey }
-        let sealed = secret.sealed(as: id, of: owner, with: keyEncryptionKey)
+        guard let keyEncryptionKeys else { throw SecretUnavailable.noKeyEncryptionKey }
+        let sealed = secret.sealed(as: id, of: owner, with: keyEncryptionKeys.current)
         _ = try await self.pool.query(
             self.statements.store,
             [
@@ -82,14 +82,15 @@ package actor SecretVault<Secret: SealableSecret> {
     /// A secret that is in use.
     package func secret(_ id: String, of owner: String) async throws -> Secret {
         if let opened = self.opened[id] { return opened }
-        guard let keyEncryptionKey else { throw SecretUnavailable.noKeyEncryptionKey }
+        guard let keyEncryptionKeys else { throw SecretUnavailable.noKeyEncryptionKey }
         let rows = try await self.pool.read(self.statements.load, [.text(id)])
         guard let row = rows.first else { throw SecretUnavailable.missing(id) }
         do {
             let sealed = try SealedSecret(
                 keyEncryptionKeyID: try row.text(0), nonce: try row.bytes(1), ciphertext: try row.bytes(2)
             )
-            let secret = try Secret(opening: sealed, as: id, of: owner, with: keyEncryptionKey)
+            let key = keyEncryptionKeys[sealed.keyEncryptionKeyID]
+            let secret = try Secret(opening: sealed, as: id, of: owner, with: key)
             self.opened[id] = secret
             return secret
         } catch let invalid as SealedSecret.Invalid {

@@ -1,25 +1,36 @@
 import EventStore
 import Keys
 import Postgres
+import Secrets
 
 extension DoctorCommand {
-    /// Whether the ledger's end is authenticated with this node's key-encryption key. A node that starts also checks that the
-    /// events make this end.
-    func ledgerEnd(_ connection: PostgresConnection, _ key: BatchKey, _ verifier: BatchVerifier) async -> Finding {
+    /// The judgement on the MAC and the signature of the ledger's end, by this node's key-encryption keys. A node that starts also
+    /// checks that the events make this end.
+    func ledgerEnd(_ connection: PostgresConnection, _ keyEncryptionKeys: KeyEncryptionKeys) async -> Finding {
         let subject = "ledger's end"
         do {
             let (end, signature) = try await connection.perform { @Sendable connection in try Self.end(connection) }
             guard end.head.position > 0 else {
                 return Finding(subject: subject, verdict: .ok, detail: "nothing is recorded yet")
             }
-            guard let defect = key.defect(of: end.mac, beside: end.head) else {
-                if let defect = verifier.defect(of: signature, beside: end.head) {
+            let keys = try BatchKeys(keyEncryptionKeys)
+            guard let defect = keys.defect(of: end.mac, beside: end.head) else {
+                let verifiers = try keyEncryptionKeys.keys.map { BatchVerifier(try $0.batchSigningKey().publicKey) }
+                if let defect = verifiers.defect(of: signature, beside: end.head) {
                     return Finding(
                         subject: subject, verdict: .warn,
                         detail:
                             "\(end.head.position) events, authenticated by a node, and not signed for nodes without the key: \(defect)",
                         advice:
                             "Record any change: that signs all events before it. If the last change was recorded with this key, run `pinledger fsck`."
+                    )
+                }
+                guard end.mac?.starts(with: keyEncryptionKeys.keys[0].idBytes) == true else {
+                    return Finding(
+                        subject: subject, verdict: .warn,
+                        detail: "\(end.head.position) events, authenticated with the next key-encryption key",
+                        advice:
+                            "Once `pinledger key rewrap` has nothing more to do: give this key as kek_file, take next_kek_file away, and restart the node."
                     )
                 }
                 return Finding(

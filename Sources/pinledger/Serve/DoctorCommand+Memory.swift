@@ -6,7 +6,7 @@ import Publishing
 extension DoctorCommand {
     /// Whether the ledger goes on from what the node remembers, as far as the database says itself: a node that starts
     /// verifies the ledger too. Nil where the database cannot be asked, which other checks report.
-    func memory(_ key: KeyEncryptionKey?) async -> Finding? {
+    func memory(_ keyEncryptionKeys: KeyEncryptionKeys?) async -> Finding? {
         let subject = "memory"
         let usual = self.isDevelopment ? "\(self.directory.path)/state" : nil
         guard let directory = self.settings.flatMap({ self.options.memory.directory($0) }) ?? usual else {
@@ -16,7 +16,7 @@ extension DoctorCommand {
                 advice: "Give --state-directory or set PINLEDGER_STATE_DIRECTORY.")
         }
         guard let text = try? await self.connectionString() else { return nil }
-        let file = NodeMemoryFile(directory: directory, key: key)
+        let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: keyEncryptionKeys)
         let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: text))
         let finding = await self.compare(file, with: LedgerReader(pool: pool), subject)
         await pool.close()

@@ -24,7 +24,9 @@ extension DoctorCommand {
             let detail =
                 nodes.isEmpty
                 ? "none reports itself" : "\(nodes.count), of version \(versions.joined(separator: " and "))"
-            let stopped = nodes.filter { ["halted", "upgrade_needed", "suspended", "unsigned"].contains($0.state) }
+            let stopped = nodes.filter {
+                ["halted", "upgrade_needed", "suspended", "unsigned", "other_key"].contains($0.state)
+            }
             if let first = stopped.first {
                 return Finding(
                     subject: subject, verdict: .warn,

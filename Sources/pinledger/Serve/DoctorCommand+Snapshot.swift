@@ -9,7 +9,7 @@ extension DoctorCommand {
     /// The judgement on the snapshot, which no account of a server changes, from which nodes start that cannot read pruned entries. Nil where nothing is
     /// pruned.
     func keptSnapshot(
-        _ connection: PostgresConnection, _ key: KeyEncryptionKey?, _ verifiers: [BatchVerifier]
+        _ connection: PostgresConnection, _ keyEncryptionKeys: KeyEncryptionKeys?, _ verifiers: [BatchVerifier]
     ) async -> Finding? {
         let subject = "kept snapshot"
         let advice =
@@ -32,7 +32,7 @@ extension DoctorCommand {
             guard let text = try await self.connectionString() else { return nil }
             let pool = PostgresPool(configuration: PostgresConfiguration(connectionString: text))
             let store = SnapshotStore(
-                pool: pool, key: try key.map(SnapshotKey.init), verifiers: verifiers,
+                pool: pool, key: try keyEncryptionKeys.map(SnapshotKey.init), verifiers: verifiers,
                 logger: Logger(label: "pinledger") { _ in SwiftLogNoOpLogHandler() })
             let isKept: Bool
             do { isKept = try await store.isKept(at: kept) } catch {

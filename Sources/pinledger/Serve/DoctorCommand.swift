@@ -46,8 +46,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             findings += schema
             if let key, !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail }) {
                 findings.append(await self.secrets(connection, key))
-                let verifier = BatchVerifier(try key.batchSigningKey().publicKey)
-                findings.append(await self.ledgerEnd(connection, try BatchKey(key), verifier))
+                findings.append(await self.ledgerEnd(connection, key))
             } else if key == nil, !publicKeys.isEmpty,
                 !schema.contains(where: { $0.subject == "migrations" && $0.verdict == .fail })
             {
@@ -58,7 +57,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                 findings.append(await self.nodes(connection))
                 findings.append(await self.access(connection))
                 let verifiers =
-                    try key.map { [BatchVerifier(try $0.batchSigningKey().publicKey)] }
+                    try key?.keys.map { BatchVerifier(try $0.batchSigningKey().publicKey) }
                     ?? publicKeys.map(BatchVerifier.init)
                 if let kept = await self.keptSnapshot(connection, key, verifiers) { findings.append(kept) }
             }
@@ -95,7 +94,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
     }
 
-    private func keyFile() -> (KeyEncryptionKey?, Finding) {
+    private func keyFile() -> (KeyEncryptionKeys?, Finding) {
         let file =
             self.options.kekFile ?? (self.isDevelopment ? "\(self.directory.path)/key-encryption-key" : nil)
             ?? self.settings?.text(.kekFile, nil)
@@ -112,7 +111,16 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         }
         do {
             let key = try NodeConfiguration.readKey(file)
-            return (key, Finding(subject: "key-encryption key", verdict: .ok, detail: "\(file), id \(key.id)"))
+            var detail = "\(file), id \(key.id)"
+            let next = try self.settings?.text(.nextKekFile, self.options.nextKekFile).map { file in
+                let next = try NodeConfiguration.readKey(file)
+                detail += "; next: \(file), id \(next.id)"
+                return next
+            }
+            return (
+                KeyEncryptionKeys(key, beside: next),
+                Finding(subject: "key-encryption key", verdict: .ok, detail: detail)
+            )
         } catch {
             let failure = error as? CommandFailure
             return (
@@ -126,7 +134,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
 
     /// Whether the key-encryption key opens the sealed secrets: a node does not start with one that does not open the
     /// active signing key.
-    private func secrets(_ connection: PostgresConnection, _ key: KeyEncryptionKey) async -> Finding {
+    private func secrets(_ connection: PostgresConnection, _ keyEncryptionKeys: KeyEncryptionKeys) async -> Finding {
         let subject = "sealed secrets"
         do {
             let (state, secrets) = try await connection.perform { @Sendable connection in
@@ -149,7 +157,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             for secret in secrets {
                 // A signing key that the ledger does not name was never used.
                 if secret.kind == .signing, signers[secret.id] == nil { continue }
-                do { try secret.check(with: key, signers: signers) } catch {
+                do { try secret.check(with: keyEncryptionKeys[secret.keyEncryptionKeyID], signers: signers) } catch {
                     let text = "the \(secret.kind.noun) \(secret.id) cannot be opened: \(error)"
                     unopened.insert(text, at: secret.id == active ? 0 : unopened.count)
                 }
@@ -162,7 +170,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
             return Finding(
                 subject: subject, verdict: .fail, detail: first + more,
                 advice:
-                    "Give the key-encryption key that the secrets are sealed with. `pinledger key rewrap --new-kek-file FILE` changes it."
+                    "Give the key-encryption key that the secrets are sealed with. `pinledger key rewrap --next-kek-file FILE` changes it."
             )
         } catch let error as PostgresError where error.sqlState == "42501" {
             return Finding(

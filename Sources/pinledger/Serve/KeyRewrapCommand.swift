@@ -10,18 +10,18 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "rewrap", abstract: "Change the key-encryption key that seals secrets in the database.",
         discussion: """
-            pinledger key rewrap --kek-file kek --new-kek-file new-kek --dry-run
+            pinledger key rewrap --kek-file kek --next-kek-file next-kek --dry-run
 
-            Opens every sealed secret with the current key-encryption key, seals it with the new one, and checks that \
-            the new one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. It also \
+            Opens every sealed secret with the current key-encryption key, seals it with the next one, and checks that \
+            the next one opens it: signing keys, deployed clients' keys, telemetry keys and webhook secrets. It also \
             changes what authenticates snapshots and the ledger's end. All of it is one transaction: everything \
-            changes or nothing. Nodes without the key need the new key's public half before \
-            (`pinledger key batch-public-key`).
+            changes or nothing.
 
-            The keys themselves stay, so nothing changes for clients. Running nodes continue to serve, and the \
-            database takes no more changes from them: restart each node with the new key at once. Then run this \
-            command again: it finds what a node sealed with the old key meanwhile. Older backups need the old key: \
-            keep it as long as you keep them.
+            Give the nodes both keys before (--next-kek-file), and those without a key the next one's public half \
+            (`pinledger key batch-public-key`): then no change is refused. A node that has the former key alone serves, \
+            and records nothing from then on. Run this command again afterwards: it finds what a node sealed with the \
+            former key meanwhile. The keys themselves stay, so nothing changes for clients. Older backups need the former \
+            key: keep it as long as you keep them. `pinledger handbook deployment` has all steps.
 
             Needs an account with the role pinledger_app. Where events are pruned, use one that may migrate, or run \
             `pinledger bundles prune DIRECTORY` with the new key afterwards: it keeps the snapshot that nodes need.
@@ -34,8 +34,10 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
         help: ArgumentHelp("File with the current key-encryption key. [env: PINLEDGER_KEK_FILE]", valueName: "file"))
     var kekFile: String?
     @Option(
-        help: ArgumentHelp("File with the new key (`openssl rand -base64 32`), mode 0600.", valueName: "file"))
-    var newKekFile: String
+        help: ArgumentHelp(
+            "File with the next key (`openssl rand -base64 32`), mode 0600. [env: PINLEDGER_NEXT_KEK_FILE]",
+            valueName: "file"))
+    var nextKekFile: String?
     @OptionGroup var file: SettingsFileOption
     @Flag(help: "Do everything, then roll it back.") var dryRun = false
 
@@ -53,7 +55,12 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
 
     func run() async throws {
         let (database, file) = (try self.file.database(self.database), try self.file.kekFile(self.kekFile))
-        let (old, new) = (try NodeConfiguration.readKey(file), try NodeConfiguration.readKey(self.newKekFile))
+        guard let nextFile = try self.file.settings().text(.nextKekFile, self.nextKekFile) else {
+            throw CommandFailure(
+                "no next key-encryption key is given",
+                advice: "Give --next-kek-file, set PINLEDGER_NEXT_KEK_FILE or name it in --config.", status: .usage)
+        }
+        let (old, new) = (try NodeConfiguration.readKey(file), try NodeConfiguration.readKey(nextFile))
         let done: Done
         do {
             done = try await self.rewrap(database, from: old, to: new)
@@ -156,8 +163,9 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
             Console.print(
                 """
                 the key-encryption key is \(new.id) instead of \(old.id)
-                Restart every node with the new key now: until then it serves, and records nothing. Then run this command \
-                again, and record any change: that signs the ledger's end for nodes without the key. Keep the old key as long as you keep backups sealed with it.
+                Nodes that have both keys record on. One that has the former key alone serves, and records nothing until it is started \
+                with the new one. Run this command again, and record any change: that signs the ledger's end for nodes without the key. \
+                Then give each node the new key as its kek_file. Keep the former key as long as you keep backups sealed with it.
                 """)
         }
     }

@@ -52,7 +52,7 @@ extension Node {
                 "the state directory \(directory) cannot be created: \(ErrorText.sentence(for: error))",
                 advice: "Check --state-directory.")
         }
-        let file = NodeMemoryFile(directory: directory, key: self.configuration.keyEncryptionKey)
+        let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: self.configuration.keyEncryptionKeys)
         do {
             return try await self.recall(from: file, ledger, follower, pool, table)
         } catch let failure as NodeMemoryFile.Failure {
@@ -65,7 +65,7 @@ extension Node {
     private func expectedAtStart(_ ledger: Ledger) async throws -> [Checkpoint] {
         let configuration = self.configuration.memory
         if case .witnesses = configuration.expected, let directory = configuration.directory {
-            let file = NodeMemoryFile(directory: directory, key: self.configuration.keyEncryptionKey)
+            let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: self.configuration.keyEncryptionKeys)
             if let content = try? await file.read(), content.isAuthentic { return [] }
         }
         return try await self.expectedCheckpoints(ledger.view.state.log)
@@ -79,7 +79,7 @@ extension Node {
         var remembered: NodeMemory?
         // Where the node has halted already, nothing shows what the ledger is to its memory.
         var isContinued = ledger.fault.map(\.meansUpgrade) ?? true
-        let isTrusted = content?.isAuthentic == true || self.configuration.keyEncryptionKey == nil
+        let isTrusted = content?.isAuthentic == true || self.configuration.keyEncryptionKeys == nil
         if var memory = content?.memory {
             if !isTrusted { self.logger.log(.memoryUnauthenticated, ["file": "\(file.path)"]) }
             remembered = memory

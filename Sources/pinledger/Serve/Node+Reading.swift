@@ -117,10 +117,10 @@ extension Node {
     private func serveRemembered(_ parts: Parts, _ progress: StartProgress) async {
         let (services, publisher) = (parts.services, parts.services.publisher)
         guard let directory = self.configuration.memory.directory else { return }
-        let file = NodeMemoryFile(directory: directory, key: self.configuration.keyEncryptionKey)
+        let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: self.configuration.keyEncryptionKeys)
         // What was written with another key counts only where this node has none that would tell.
         guard let content = try? await file.read(), !Task.isCancelled,
-            content.isAuthentic || self.configuration.keyEncryptionKey == nil, !content.memory.documents.isEmpty
+            content.isAuthentic || self.configuration.keyEncryptionKeys == nil, !content.memory.documents.isEmpty
         else { return }
         var memory = content.memory
         let found = await KeptDocumentsFile(directory: directory)

@@ -35,12 +35,12 @@ extension Node {
     func checkKey(
         opensSecretsOf state: LedgerState, _ pool: PostgresPool, beside defect: BatchKey.Defect
     ) async throws {
-        guard let key = self.configuration.keyEncryptionKey else { return }
-        let trial = try await self.trial(of: key, in: state, pool)
-        try Self.refuse(trial, of: key)
+        guard let keyEncryptionKeys = self.configuration.keyEncryptionKeys else { return }
+        let trial = try await self.trial(of: keyEncryptionKeys, in: state, pool)
+        try Self.refuse(trial, of: keyEncryptionKeys)
         guard trial.opened == 0, defect == .otherKey else { return }
         throw CommandFailure(
-            "another key authenticates the ledger's end, and no secret is stored that the key-encryption key \(key.id) opens: nothing shows that it is this ledger's",
+            "another key authenticates the ledger's end, and no secret is stored that the key-encryption key \(keyEncryptionKeys.current.id) opens: nothing shows that it is this ledger's",
             advice:
                 "Nothing was changed. Give the key-encryption key with which the other nodes run, or restore the rows of pinledger.signing_secret from a backup: `pinledger handbook backup`, \"Lost keys\".",
             status: .notVerified)
@@ -49,7 +49,7 @@ extension Node {
     /// Refuses a key-encryption key of another ledger. Where it is this ledger's, and the private half of the active signing key is
     /// gone or damaged, the node starts, and says that it cannot sign: clients need what it serves.
     func checkSigning(_ keys: SigningKeys, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool) async throws {
-        guard keys.hasKeyEncryptionKey, let key = self.configuration.keyEncryptionKey else { return }
+        guard keys.hasKeyEncryptionKey, let keyEncryptionKeys = self.configuration.keyEncryptionKeys else { return }
         switch ledger.fault {
         case nil:
             // The ledger's end is authenticated with the key, so the key is right.
@@ -62,15 +62,15 @@ extension Node {
             // authenticates nothing here: the node has halted, and serves.
             guard (try? await follower.keyIsOfLedger()) == false,
                 let state = try? await pool.withConnection({ try await LedgerReader.signers(on: $0) }),
-                let trial = try? await self.trial(of: key, in: state, pool)
+                let trial = try? await self.trial(of: keyEncryptionKeys, in: state, pool)
             else { return }
-            try Self.refuse(trial, of: key)
+            try Self.refuse(trial, of: keyEncryptionKeys)
         default: return
         }
     }
 
     private func trial(
-        of key: KeyEncryptionKey, in state: LedgerState, _ pool: PostgresPool
+        of keyEncryptionKeys: KeyEncryptionKeys, in state: LedgerState, _ pool: PostgresPool
     ) async throws -> SecretTrial {
         let now = Self.clock()
         let secrets = try await pool.reading { connection in
@@ -78,14 +78,14 @@ extension Node {
                 try StoredSecret.named(in: state, at: now, on: connection)
             }
         }
-        return SecretTrial(of: key, on: secrets, in: state, at: now)
+        return SecretTrial(of: keyEncryptionKeys, on: secrets, in: state, at: now)
     }
 
-    private static func refuse(_ trial: SecretTrial, of key: KeyEncryptionKey) throws {
+    private static func refuse(_ trial: SecretTrial, of keyEncryptionKeys: KeyEncryptionKeys) throws {
         guard trial.isOfAnotherKey, let first = trial.failures.first else { return }
         let count = trial.failures.count
         throw CommandFailure(
-            "the key-encryption key \(key.id) opens \(count == 1 ? "not the one secret" : "none of the \(count) secrets") that the ledger names: \(first)",
+            "the key-encryption key \(keyEncryptionKeys.current.id) opens \(count == 1 ? "not the one secret" : "none of the \(count) secrets") that the ledger names: \(first)",
             advice:
                 "Nothing was changed. Give the key-encryption key with which the other nodes run, or none to serve without signing. If a wrong key has authenticated the ledger's end, stop all nodes, and start one that has the right key once with --trust-database.",
             status: .notVerified)

@@ -136,8 +136,8 @@ struct Node {
                 ReactionWorker(services: services, commands: commands).run,
             ]
             for work in workers { begin(work) }
-            if let key = self.configuration.keyEncryptionKey {
-                begin(SecretWorker(services: services, key: key).run)
+            if let keyEncryptionKeys = self.configuration.keyEncryptionKeys {
+                begin(SecretWorker(services: services, keyEncryptionKeys: keyEncryptionKeys).run)
             }
         } else {
             begin(AuditDepositor(services: services, node: Self.name).run)
@@ -276,7 +276,7 @@ struct Node {
 
     /// The key that authenticates snapshots, where this node has the key-encryption key.
     var snapshotKey: SnapshotKey? {
-        get throws { try self.configuration.keyEncryptionKey.map(SnapshotKey.init) }
+        get throws { try self.configuration.keyEncryptionKeys.map(SnapshotKey.init) }
     }
 
     /// Everything behind the sockets, with the ledger still to be read.
@@ -296,7 +296,7 @@ struct Node {
         let now: @Sendable () -> Timestamp = { clock.now }
         let verifiers = self.configuration.batchPublicKeys.map(BatchVerifier.init)
         let ledger = Ledger(
-            key: try self.configuration.keyEncryptionKey.map(BatchKey.init), verifiers: verifiers)
+            keys: try self.configuration.keyEncryptionKeys.map(BatchKeys.init), verifiers: verifiers)
         ledger.beginReading()
         for each in [pool, reserved] { ledger.hold(each, logger: self.logger) }
         clock.judge(ledger)
@@ -311,9 +311,8 @@ struct Node {
             ledger: ledger, pool: reserved, bundles: self.configuration.bundles, listener: listener,
             logger: self.logger, metrics: metrics)
         let table = DocumentTable(clock: now)
-        let keys = SigningKeys(
-            pool: reserved, keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
-        )
+        let keyEncryptionKeys = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKeys
+        let keys = SigningKeys(pool: reserved, keyEncryptionKeys: keyEncryptionKeys)
         let publisher = Publisher(
             ledger: ledger, keys: keys, pool: reserved, listener: listener,
             schedule: .init(lifetimeSeconds: self.configuration.documentLifetime), table: table,
@@ -336,19 +335,12 @@ struct Node {
         let services = Services(
             ledger: ledger, writer: writer, pool: pool, bundles: self.configuration.bundles, publisher: publisher,
             keys: keys,
-            logKeys: SigningKeys(
-                pool: pool,
-                keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey,
-                role: SealedSecret.checkpointRole),
-            clientKeys: ClientKeys(
-                pool: pool,
-                keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
+            logKeys: SigningKeys(pool: pool, keyEncryptionKeys: keyEncryptionKeys, role: SealedSecret.checkpointRole),
+            clientKeys: ClientKeys(pool: pool, keyEncryptionKeys: keyEncryptionKeys),
             material: material, adoption: factSources.adoption,
             telemetry: TelemetryServices(
                 recorder: factSources.telemetry,
-                secrets: TelemetrySecrets(
-                    pool: pool,
-                    keyEncryptionKey: self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey),
+                secrets: TelemetrySecrets(pool: pool, keyEncryptionKeys: keyEncryptionKeys),
                 trustedProxies: self.trustedProxies),
             webhooks: self.webhookTools(pool, tracer, metrics),
             firebase: PushStatus(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
@@ -371,10 +363,10 @@ struct Node {
     private func webhookTools(
         _ pool: PostgresPool, _ tracer: NodeTracer, _ metrics: MetricRegistry
     ) -> WebhookServices {
-        let key = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKey
+        let keyEncryptionKeys = self.configuration.isReadOnly ? nil : self.configuration.keyEncryptionKeys
         return WebhookServices(
-            pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKey: key),
-            client: key.map { _ in self.makeOutgoingClient() }, tracer: tracer, metrics: metrics)
+            pool: pool, secrets: WebhookSecrets(pool: pool, keyEncryptionKeys: keyEncryptionKeys),
+            client: keyEncryptionKeys.map { _ in self.makeOutgoingClient() }, tracer: tracer, metrics: metrics)
     }
 
     /// A client for the addresses that operators give, as the options allow. Its user closes it.
@@ -418,7 +410,7 @@ struct Node {
     /// Whether the node remembers what it has served, so that it can serve without a database.
     var hasMemory: Bool {
         self.configuration.memory.directory.map { directory in
-            FileManager.default.fileExists(atPath: NodeMemoryFile(directory: directory, key: nil).path)
+            FileManager.default.fileExists(atPath: NodeMemoryFile(directory: directory, keyEncryptionKeys: nil).path)
         } ?? false
     }
 

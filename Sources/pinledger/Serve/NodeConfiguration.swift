@@ -51,6 +51,14 @@ struct NodeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "File with the key-encryption key that `pinledger key rewrap` is to change to: the node accepts both, and records with the one that the ledger has. [env: PINLEDGER_NEXT_KEK_FILE]",
+            valueName: "file"
+        )
+    )
+    var nextKekFile: String?
+
+    @Option(
+        help: ArgumentHelp(
             "For a node without the key-encryption key: the public key with which the other nodes' batches are signed, as `pinledger key batch-public-key` prints it. The node believes no event without such a signature. Repeat it for several. [env: PINLEDGER_BATCH_PUBLIC_KEY, separated by commas]",
             valueName: "key"
         )
@@ -220,8 +228,9 @@ struct NodeConfiguration: Sendable {
     var adminListen: ListenAddress?
     /// Nil for none.
     var metricsListen: ListenAddress?
-    var keyEncryptionKey: KeyEncryptionKey?
-    /// By whose signatures a node without ``keyEncryptionKey`` follows the ledger; none where it believes what it reads.
+    /// The key-encryption keys; nil on a node that has none.
+    var keyEncryptionKeys: KeyEncryptionKeys?
+    /// By whose signatures a node without ``keyEncryptionKeys`` follows the ledger; none where it believes what it reads.
     var batchPublicKeys: [Ed25519PublicKey]
     var requiresSynchronousStandby: Bool
     /// Where the entries of pruned events are.
@@ -307,9 +316,7 @@ struct NodeConfiguration: Sendable {
             try settings.address(.metricsListen, $0)
         }
         self.isReadOnly = try settings.isOn(.readOnly, options.readOnly)
-        self.keyEncryptionKey = try settings.text(.kekFile, options.kekFile).map { file in
-            try settings.locating(.kekFile) { try Self.readKey(file) }
-        }
+        self.keyEncryptionKeys = try Self.keyEncryptionKeys(options, settings)
         do {
             self.batchPublicKeys = try Self.readBatchPublicKeys(
                 settings.list(.batchPublicKey, options.batchPublicKey))
@@ -367,7 +374,7 @@ struct NodeConfiguration: Sendable {
         self.telemetry = try options.telemetry.read(settings)
         self.horizons = try options.announcements.read(settings)
         self.memory = try options.memory.read(settings)
-        guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKey != nil else {
+        guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKeys != nil else {
             throw CommandFailure(
                 "--trust-database needs --state-directory or --kek-file: without them there is nothing that it would overrule",
                 status: .usage)
@@ -404,6 +411,22 @@ struct NodeConfiguration: Sendable {
             throw settings.failure(.logFormat, "must be text or json, and is \(String(shown: text.utf8))")
         }
         return form
+    }
+
+    private static func keyEncryptionKeys(_ options: NodeOptions, _ settings: Settings) throws -> KeyEncryptionKeys? {
+        func key(_ setting: Setting, _ flag: String?) throws -> KeyEncryptionKey? {
+            try settings.text(setting, flag).map { file in try settings.locating(setting) { try Self.readKey(file) } }
+        }
+        let (key, next) = (try key(.kekFile, options.kekFile), try key(.nextKekFile, options.nextKekFile))
+        guard let key else {
+            guard next == nil else {
+                throw settings.failure(
+                    .nextKekFile, "needs the present key-encryption key beside it",
+                    advice: "Give \(settings.name(of: .kekFile, as: .nextKekFile)) too.")
+            }
+            return nil
+        }
+        return KeyEncryptionKeys(key, beside: next)
     }
 
     /// Reads a key-encryption key from a file that only its owner may read.

@@ -34,7 +34,8 @@ struct NodeFactSources: Sendable {
     ) async throws {
         let observations = ObservationSummary()
         // A node without the key has no salts: it counts requests and no installs, and counts all networks as one.
-        let key = configuration.keyEncryptionKey
+        // The first one, whichever is in force: the salts of a day stay while the key is changed.
+        let key = configuration.keyEncryptionKeys?.keys[0]
         let adoption = AdoptionRecorder(
             store: AdoptionStore(pool: pool), salts: key.map { DailySalts($0, for: "installs") },
             windowSeconds: configuration.documentLifetime, logger: logger, metrics: metrics,

@@ -312,13 +312,14 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
     ) async throws -> [KnownHistory] {
         var known: [KnownHistory] = []
         for epoch in [nil] + (await SetAside.epochs(in: directory)).map(Optional.some) {
-            let file = NodeMemoryFile(directory: directory, key: configuration.keyEncryptionKey, lostIn: epoch)
+            let file = NodeMemoryFile(
+                directory: directory, keyEncryptionKeys: configuration.keyEncryptionKeys, lostIn: epoch)
             do throws(NodeMemoryFile.Failure) {
                 guard let content = try await file.read() else {
                     Console.error("No node has kept a memory in \(directory).")
                     continue
                 }
-                if !content.isAuthentic, configuration.keyEncryptionKey != nil {
+                if !content.isAuthentic, configuration.keyEncryptionKeys != nil {
                     Console.error(
                         "\(file.path) is not authenticated with this key-encryption key. It is used all the same.")
                 }

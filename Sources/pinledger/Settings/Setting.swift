@@ -7,6 +7,7 @@ enum Setting: String, CaseIterable, Sendable {
     case adminListen = "admin_listen"
     case metricsListen = "metrics_listen"
     case kekFile = "kek_file"
+    case nextKekFile = "next_kek_file"
     case batchPublicKey = "batch_public_key"
     case bundles
     case readOnly = "read_only"
@@ -129,7 +130,7 @@ enum Setting: String, CaseIterable, Sendable {
     // Without a default, so that each new setting is thought of here.
     private var treatment: Treatment {
         switch self {
-        case .database, .kekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile,
+        case .database, .kekFile, .nextKekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile,
             .otlpHeadersFile:
             .secret
         case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: .reloaded

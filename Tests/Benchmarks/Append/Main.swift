@@ -112,8 +112,8 @@ struct BenchmarkNode {
         let configuration = PostgresConfiguration(
             connectionString: options.database, applicationName: "pinledger-benchmark-\(number)")
         self.ledger = Ledger(
-            key: try options.kekFile.map { file in
-                try BatchKey(KeyEncryptionKey(text: try PrivateFile.read(file)))
+            keys: try options.kekFile.map { file in
+                BatchKeys(try BatchKey(KeyEncryptionKey(text: try PrivateFile.read(file))))
             })
         var logger = Logger(label: "benchmark") { StreamLogHandler.standardError(label: $0) }
         // Appends are measured, and not the line that a node logs of each change: that costs as much again.

@@ -67,15 +67,15 @@ final class ExampleServer {
         logger.logLevel = .error
         let clock: @Sendable () -> Timestamp = { ExampleApp.now }
         let salts = DailySalts(try KeyEncryptionKey([UInt8](repeating: 7, count: 32)), for: "installs")
-        let keys = SigningKeys(pool: pool, keyEncryptionKey: nil)
+        let keys = SigningKeys(pool: pool, keyEncryptionKeys: nil)
         return Services(
             ledger: ledger, writer: nil, pool: pool,
             publisher: Publisher(
                 ledger: ledger, keys: keys, pool: pool,
                 listener: PostgresListener(configuration: nowhere, channels: []), schedule: .init(), table: table,
                 logger: logger, clock: clock),
-            keys: keys, logKeys: SigningKeys(pool: pool, keyEncryptionKey: nil),
-            clientKeys: ClientKeys(pool: pool, keyEncryptionKey: nil),
+            keys: keys, logKeys: SigningKeys(pool: pool, keyEncryptionKeys: nil),
+            clientKeys: ClientKeys(pool: pool, keyEncryptionKeys: nil),
             adoption: AdoptionRecorder(
                 store: AdoptionStore(pool: pool), salts: salts, windowSeconds: 86_400, logger: logger, clock: clock,
                 currentVersion: { ledger.view.state.documentVersion(of: $0) }),
@@ -83,7 +83,7 @@ final class ExampleServer {
                 recorder: TelemetryRecorder(
                     store: TelemetryStore(pool: pool), intake: TelemetryIntake(salts: salts, rate: 0), node: "cost",
                     thread: ThreadExecutor(), logger: logger, clock: clock),
-                secrets: TelemetrySecrets(pool: pool, keyEncryptionKey: nil)),
+                secrets: TelemetrySecrets(pool: pool, keyEncryptionKeys: nil)),
             clock: clock, logger: logger, documentMaxAge: 60, version: "cost",
             observations: ObservationSummary(),
             probeScheduler: ProbeScheduler(

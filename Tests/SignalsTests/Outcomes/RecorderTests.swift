@@ -198,10 +198,10 @@ struct RecorderTests {
         let database = try TestDatabase.current
         let node = try await Node(database, "a")
         let key = try KeyEncryptionKey([UInt8](repeating: 7, count: 32))
-        let vault = TelemetrySecrets(pool: node.pool, keyEncryptionKey: key)
+        let vault = TelemetrySecrets(pool: node.pool, keyEncryptionKeys: KeyEncryptionKeys(key))
         let secret = try await vault.create("tlk_1", of: shop)
         let code = secret.code(app: shop.text, time: 7, body: [1, 2])
-        let other = TelemetrySecrets(pool: node.pool, keyEncryptionKey: key)
+        let other = TelemetrySecrets(pool: node.pool, keyEncryptionKeys: KeyEncryptionKeys(key))
         let opened = try await other.secret("tlk_1", of: shop)
         #expect(opened.isAuthentic(code, app: shop.text, time: 7, body: [1, 2]))
         #expect(!opened.isAuthentic(code, app: shop.text, time: 8, body: [1, 2]))
@@ -209,7 +209,7 @@ struct RecorderTests {
         #expect(!opened.isAuthentic(code, app: shop.text, time: 7, body: [1, 3]))
         #expect(!opened.isAuthentic([], app: shop.text, time: 7, body: [1, 2]))
         #expect("\(opened)" == "tlsec_…")
-        let third = TelemetrySecrets(pool: node.pool, keyEncryptionKey: key)
+        let third = TelemetrySecrets(pool: node.pool, keyEncryptionKeys: KeyEncryptionKeys(key))
         await #expect(throws: (any Error).self) { try await third.secret("tlk_1", of: appID("com.example.other")) }
         try await vault.erase("tlk_1")
         await #expect(throws: (any Error).self) { try await third.secret("tlk_1", of: shop) }
