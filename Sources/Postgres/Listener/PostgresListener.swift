@@ -44,7 +44,10 @@ package final class PostgresListener: Sendable {
     }
 
     /// Starts listening; ends when the reading task is cancelled or drops the stream.
-    package func events() -> AsyncStream<PostgresListenerEvent> {
+    ///
+    /// - Parameter channel: The only one of the channels to listen to: a reader of one is not kept busy by notifications of another.
+    package func events(on channel: String? = nil) -> AsyncStream<PostgresListenerEvent> {
+        let channels = channel.map { [$0] } ?? self.channels
         let (stream, continuation) = AsyncStream.makeStream(
             of: PostgresListenerEvent.self,
             bufferingPolicy: .bufferingNewest(self.bufferLimit)
@@ -52,7 +55,7 @@ package final class PostgresListener: Sendable {
         do throws(PostgresError) {
             let stop = try WakeUp()
             continuation.onTermination = { _ in stop.signal() }
-            try DetachedThread.startForConnection { [configuration, channels, pollInterval, retryLimit] in
+            try DetachedThread.startForConnection { [configuration, pollInterval, retryLimit] in
                 let loop = ListenerLoop(
                     configuration: configuration,
                     channels: channels,

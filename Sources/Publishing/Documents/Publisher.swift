@@ -65,6 +65,8 @@ package actor Publisher {
     let fleetWork = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     /// True where the last such work has failed.
     var hasFleetFailed = false
+    /// The documents of other nodes that are to be fetched.
+    private var news = DocumentNews()
     let fleetSeed = UInt64.random(in: .min ... .max)
     var unstored = UnstoredDocuments()
     /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
@@ -174,6 +176,7 @@ package actor Publisher {
             group.addTask { await self.followLedger() }
             group.addTask { await self.followReached() }
             group.addTask { await self.followStore() }
+            group.addTask { await self.fetchNews() }
             group.addTask { await self.awaitOthers() }
             group.addTask { await self.sweep() }
             group.addTask { await self.workOnFleet() }
@@ -239,39 +242,50 @@ package actor Publisher {
         for await _ in self.ledger.positions() { await self.takeReached() }
     }
 
-    /// Fetches the documents that other nodes publish.
+    /// Notes which documents other nodes publish.
     private func followStore() async {
         var ticks = 0
         var isListening = false
-        for await event in self.listener.events() {
+        for await event in self.listener.events(on: DocumentStore.channel) {
+            switch event {
+            case .notification(_, let payload): self.news.note(payload, self.table)
+            case .disconnected: isListening = false
+            case .connected:
+                isListening = true
+                // Perhaps to another server, which has other changes.
+                self.lookAtAllStored()
+                self.news.noteLook()
+            case .tick:
+                ticks += 1
+                // A fallback for a notification that is lost while nothing else happens.
+                if !isListening || ticks % 5 == 0 { self.news.noteLook() }
+            }
+        }
+    }
+
+    /// Fetches the documents that other nodes publish: all that was noted in one look, and then again.
+    private func fetchNews() async {
+        for await _ in self.news.arrivals {
             do {
-                switch event {
-                case .notification(channel: DocumentStore.channel, payload: let payload):
-                    if let news = DocumentStore.News.list(payload) {
-                        let apps = news.filter { $0.isNews(to: self.table) }.map(\.app)
-                        if !apps.isEmpty { await self.take(try await self.store.load(apps).stored) }
-                    } else {
-                        try await self.loadOutdated()
-                    }
-                case .notification: break
-                case .disconnected: isListening = false
-                case .connected:
-                    isListening = true
-                    // Perhaps to another server, which has other changes.
-                    self.lookAtAllStored()
-                    try await self.loadOutdated()
-                case .tick:
-                    ticks += 1
-                    // A fallback for a notification that is lost while nothing else happens.
-                    if !isListening || ticks % 5 == 0 { try await self.loadOutdated() }
+                switch self.news.take() {
+                case .nothing: continue
+                case .apps(let apps): await self.take(try await self.store.load(apps).stored)
+                case .everything: try await self.loadOutdated()
                 }
             } catch is CancellationError {
                 return
             } catch {
                 self.logger.log(.documentsUnreadable, ["error": "\(error)"])
+                // What was to be looked at is among the changes of the next look.
+                try? await Task.sleep(for: Self.sweepInterval)
+                self.news.noteLook()
             }
+            try? await Task.sleep(for: Self.newsPause)
         }
     }
+
+    /// The pause between two looks at what other nodes publish.
+    private static let newsPause = Duration.milliseconds(5)
 
     func loadOutdated() async throws { try await self.loadOutdated { await self.take($0) } }
 
