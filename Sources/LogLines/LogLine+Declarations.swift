@@ -92,7 +92,9 @@ extension LogLine {
                     "If `pinledger key rewrap` was run: start this node with the new key. Otherwise find out who changed it: `pinledger handbook alerts#pinledgerotherkey`."
             )
         case .keyInForce:
-            .init(.notice, "the key-encryption key that authenticates the ledger's end is this node's; the node works with it")
+            .init(
+                .notice,
+                "the key-encryption key that authenticates the ledger's end is this node's; the node works with it")
         case .endUnauthenticated:
             .init(
                 .critical,
@@ -189,6 +191,11 @@ extension LogLine {
             .init(
                 .warning, "the database is a standby and behind what this node remembers; the node waits for it",
                 advice: "If it lasts, check the standby's replication.")
+        case .standbyLeft:
+            .init(
+                .warning,
+                "a standby lacks what the primary has announced; this node reads from the primary until the standby has it",
+                advice: "If it happens again and again, check the standby's replication.")
         case .nodeNotReported:
             .init(
                 .warning, "this node cannot report itself to the other nodes; it tries again",

@@ -43,6 +43,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case readingLedger = "reading_ledger"
     case ledgerRead = "ledger_read"
     case standbyBehind = "standby_behind"
+    case standbyLeft = "standby_left"
     case nodeNotReported = "node_not_reported"
     case tokenUsesNotKept = "token_uses_not_kept"
     case levelNotRaised = "level_not_raised"

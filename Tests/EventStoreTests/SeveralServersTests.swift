@@ -42,7 +42,9 @@ struct SeveralServersTests {
         }
     }
 
-    private static func run(bulkSize: Int64 = 8000, _ body: (Scene) async throws -> Void) async throws {
+    private static func run(
+        bulkSize: Int64 = 8000, follows: Bool = false, _ body: (Scene) async throws -> Void
+    ) async throws {
         try await TestCluster.run { cluster in
             let primary = try await cluster.database()
             try await cluster.withStandby { standby in
@@ -50,8 +52,9 @@ struct SeveralServersTests {
                 let recording = TestNode.Setup.with { $0.name = "recorder" }
                 let reading = TestNode.Setup.with {
                     $0.name = "reader"
-                    $0.follows = false
+                    $0.follows = follows
                     $0.bulkSize = bulkSize
+                    $0.configureListener = { $0.preferredServer = .readWrite }
                     $0.poolSize = 2
                     $0.configurePool = { $0.preferredServer = .preferStandby }
                 }
@@ -103,6 +106,75 @@ struct SeveralServersTests {
                     try await follower.catchUp()
                     return ledger.position == end
                 })
+        }
+    }
+
+    @Test func `a node leaves a standby whose replay stands still for the primary, which announces more`() async throws
+    {
+        try await Self.run(follows: true) { scene in
+            let ledger = scene.reader.ledger
+            ledger.hold(scene.reader.pool, logger: .silent)
+            func isThere() async -> Bool {
+                let end = scene.recorder.ledger.position
+                return await eventually { ledger.position == end }
+            }
+            #expect(await isThere())
+            try await scene.standby.setReplay(false)
+            for _ in 0..<3 {
+                try await scene.record(1)
+                #expect(await isThere())
+            }
+            // Announcements that are not true lead nowhere.
+            _ = try await scene.primary.query("SELECT pg_notify('pinledger_position', '9007199254740991')")
+            try await scene.record(1)
+            #expect(await isThere())
+            #expect(ledger.fault == nil && ledger.endSeen == ledger.position)
+            try await scene.standby.setReplay(true)
+            try await scene.record(1)
+            #expect(await isThere())
+        }
+    }
+
+    @Test func `a node that begins to follow beside a standby that stands still reads from the primary`() async throws {
+        try await TestCluster.run { cluster in
+            let primary = try await cluster.database()
+            try await cluster.withStandby { standby in
+                let app = try Sample.app()
+                try await TestNode.run(on: primary) { recorder in
+                    _ = try await recorder.writer.execute(try Sample.create(app))
+                    let isThere = try await eventually {
+                        try await TestCluster.database(on: standby).query("SELECT next_position FROM pinledger.head")
+                            .only.int64(0) == 1
+                    }
+                    #expect(isThere)
+                    try await standby.setReplay(false)
+                    _ = try await recorder.writer.execute(try Sample.rename(app, "unseen"))
+                    let reading = TestNode.Setup.with {
+                        $0.name = "reader"
+                        $0.configurePool = { $0.preferredServer = .preferStandby }
+                        $0.configureListener = { $0.preferredServer = .readWrite }
+                    }
+                    // Nothing is announced any more.
+                    try await TestNode.run(on: TestCluster.database(on: standby, cluster), reading) { reader in
+                        #expect(await eventually { reader.ledger.position == 2 })
+                    }
+                    try await standby.setReplay(true)
+                }
+            }
+        }
+    }
+
+    @Test func `a primary is asked for what a standby lacks, where the connection string names one`() async throws {
+        try await Self.run { scene in
+            try await scene.standby.setReplay(false)
+            try await scene.record(2)
+            let reader = LedgerReader(pool: scene.reader.pool)
+            #expect(try await reader.loss(before: 3) == nil)
+            // It has fewer than that itself.
+            #expect(try await reader.loss(before: 4) == 3)
+            try await scene.reader.follower.catchUpOnPrimary()
+            #expect(scene.reader.ledger.position == 3)
+            try await scene.standby.setReplay(true)
         }
     }
 

@@ -42,6 +42,8 @@ package struct TestNode: Sendable {
         package var poolSize = 4
         /// Changes how the follower reads.
         package var configurePool: @Sendable (inout PostgresConfiguration) -> Void = { _ in }
+        /// Changes where the follower listens.
+        package var configureListener: @Sendable (inout PostgresConfiguration) -> Void = { _ in }
 
         package init() {}
 
@@ -113,10 +115,12 @@ package struct TestNode: Sendable {
             ledger: self.ledger, configuration: configuration, limits: setup.limits, logger: setup.logger,
             clock: setup.clock, environment: DecisionEnvironment(knownLevel: setup.knownLevel) { _ in false }
         )
+        var listening = try database.configuration(as: setup.user, applicationName: "\(setup.name)-listener")
+        setup.configureListener(&listening)
         self.follower = Follower(
             ledger: self.ledger, pool: self.pool,
             listener: PostgresListener(
-                configuration: try database.configuration(as: setup.user, applicationName: "\(setup.name)-listener"),
+                configuration: listening,
                 channels: [Follower.channel], pollInterval: setup.pollInterval
             ),
             logger: setup.logger, bulkSize: setup.bulkSize

@@ -17,7 +17,7 @@ import TransparencyLog
 ///
 /// Connections may lead to several servers: a standby that is behind, a former primary. So all of one catch-up is read on one
 /// connection, a standby that has fewer events than the node knows has lost nothing, and of a primary it is believed only once
-/// a new connection says it too.
+/// a new connection says it too. A standby that has not got soon what the primary announces is left for the primary.
 package struct Follower: Sendable {
     package static let channel = "pinledger_position"
     let ledger: Ledger
@@ -66,20 +66,21 @@ package struct Follower: Sendable {
         var listenerLoss = ListenerLoss()
         var isUnconfirmed = false
         var keyNews = KeyNews(of: self.ledger)
-        for await event in self.listener.events() {
-            var announced: Int64?
-            switch event {
-            case .notification(let channel, _) where channel != Self.channel: continue
-            case .notification(_, let payload):
-                announced = Int64(payload)
+        var owed = Owed()
+        for await event in self.listener.events(on: Self.channel) {
+            if case .notification(_, let payload) = event, let end = Int64(payload) {
                 // This node's own appends are not read back. If they were wrong, the next poll would find it.
-                if let announced, self.ledger.knows(through: announced) { continue }
-            default: break
+                if self.ledger.knows(through: end) { continue }
+                owed.end = max(owed.end, end)
+            }
+            // What was announced before is missing here: a standby that stands still would not show it.
+            if case .connected = event, let end = try? await self.reader.endOfPrimary() {
+                owed.end = max(owed.end, end)
             }
             guard self.ledger.fault == nil else { return }
             do {
                 try await self.catchUp(confirms: self.confirms)
-                if let announced { try await self.wait(for: announced) }
+                try await self.settle(&owed)
                 keyNews.look(at: self.ledger, self.logger)
                 isUnconfirmed = false
                 self.ledger.database.find(.reading, self.logger)
@@ -112,15 +113,54 @@ package struct Follower: Sendable {
         }
     }
 
-    /// Reads again, for a second or so, until the events before an announced position are there: a standby has them a moment after
-    /// the primary announces them.
-    private func wait(for position: Int64) async throws {
-        var pause = Duration.milliseconds(5)
-        while self.ledger.endSeen < position, self.ledger.fault == nil, pause < .seconds(1) {
-            try await Task.sleep(for: pause)
-            try await self.catchUp(confirms: self.confirms)
-            pause *= 2
+    /// What the primary has announced and this node has not read yet.
+    private struct Owed {
+        var end: Int64 = 0
+        /// True where a standby was given its moment.
+        var hasWaited = false
+        /// When the primary may be asked again: announcements may say anything, and as often as they like.
+        var mayAskFrom = ContinuousClock.now
+
+        mutating func clear() { (self.end, self.hasWaited) = (0, false) }
+    }
+
+    /// Reads again, for a moment, until the events before an announced position are there: a standby has them a moment after the
+    /// primary announces them. Where it has not, its replay lags or stands still, and what the primary has is read from there.
+    private func settle(_ owed: inout Owed) async throws {
+        func isOwed() -> Bool { self.ledger.endSeen < owed.end && self.ledger.fault == nil }
+        let configuration = self.reader.pool.configuration.ofPrimary
+        if !owed.hasWaited {
+            var pause = Duration.milliseconds(5)
+            while isOwed(), pause < (configuration == nil ? .seconds(1) : .milliseconds(320)) {
+                try await Task.sleep(for: pause)
+                try await self.catchUp(confirms: self.confirms)
+                pause *= 2
+            }
+            owed.hasWaited = true
         }
+        // Without a primary that may be asked, the next poll finds what is there.
+        guard isOwed(), configuration != nil else { return owed.clear() }
+        guard owed.mayAskFrom <= .now else { return }
+        do {
+            owed.mayAskFrom = .now + .milliseconds(500)
+            let known = self.ledger.endSeen
+            if try await self.reader.endOfPrimary() ?? 0 > known {
+                try await self.catchUpOnPrimary()
+                self.logger.log(.standbyLeft, ["position": "\(known)", "announced": "\(owed.end)"])
+            }
+            owed.clear()
+        } catch let error as PostgresError where error.meansNoServer {
+            // The standby answers, and may have it later, or be promoted.
+            owed.mayAskFrom = .now + .seconds(5)
+        }
+    }
+
+    /// Reads until the ledger's end on a connection that is opened for it: to the primary, where the connection string names one beside
+    /// standbys. The pool's other connections end, and the next ones lead to servers that have as much.
+    ///
+    /// - Throws: As ``catchUp(trusting:confirms:)``.
+    package func catchUpOnPrimary() async throws {
+        try await self.reader.onNewConnection { try await self.catchUp($0, trusting: false, confirms: self.confirms) }
     }
 
     /// Reads until the end of the ledger that a server has at present.

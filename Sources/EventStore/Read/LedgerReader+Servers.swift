@@ -49,17 +49,39 @@ extension LedgerReader {
         try await self.pool.withNewConnection { try await body(self.reading(on: $0)) }
     }
 
-    /// The number of events in the ledger where it is less than `end`, by the word of a primary: given twice, the second time on a
-    /// connection that was opened for it, because the first one may have led to a former primary. Nil where a server has as many
-    /// events, or a standby answers, which may only be behind.
+    /// The number of events in the ledger where it is less than `end`, by the word of a primary on a connection that was opened for it:
+    /// another one may lead to a former primary. Nil where a server has as many events, or only standbys answer, which may be behind.
     package func loss(before end: Int64) async throws -> Int64? {
-        guard try await self.fewer(than: end) != nil else { return nil }
-        return try await self.onNewConnection { try await $0.fewer(than: end) }
+        let (found, isStandby) = try await self.endAndServer()
+        guard found.head.position < end else { return nil }
+        guard isStandby else { return try await self.onNewConnection { try await $0.fewer(than: end) } }
+        guard self.pool.configuration.ofPrimary != nil else { return nil }
+        do { return try await self.onNewConnection { try await $0.fewer(than: end) } } catch let error as PostgresError
+            where error.meansNoServer
+        {
+            return nil
+        }
     }
 
     private func fewer(than end: Int64) async throws -> Int64? {
         let (found, isStandby) = try await self.endAndServer()
         return found.head.position < end && !isStandby ? found.head.position : nil
+    }
+
+    /// The number of events in the primary's ledger, asked on a connection of its own; nil where the connection string names none beside
+    /// standbys.
+    func endOfPrimary() async throws -> Int64? {
+        guard var configuration = self.pool.configuration.ofPrimary else { return nil }
+        configuration.connectTimeout = min(configuration.connectTimeout, .seconds(1))
+        let connection = try await PostgresConnection.connect(configuration)
+        let end: Result<Int64, any Error>
+        do {
+            end = .success(try await connection.query("SELECT next_position FROM pinledger.head").only.int64(0))
+        } catch {
+            end = .failure(error)
+        }
+        await connection.close()
+        return try end.get()
     }
 
     /// The reason why an event is not there that a head of this reader's server counts: ``Behind``, or

@@ -177,22 +177,43 @@ extension Node {
         }
     }
 
-    /// Waits up to a minute for a standby that is behind a history: it has lost nothing. Where a primary has fewer events, that is
-    /// for others to judge.
-    private func waitForStandby(
-        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64, in epoch: Int64?
+    /// Reads on to a history that a standby is behind, from the primary or, where that does not answer, once the standby has it: it has
+    /// lost nothing. Where a primary has fewer events, that is for others to judge.
+    ///
+    /// - Parameter progress: The start of a node that listens meanwhile, and waits as long as it takes; nil to wait a minute.
+    func waitForStandby(
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ position: Int64, in epoch: Int64?,
+        _ progress: StartProgress? = nil
     ) async throws {
         func isBehind() -> Bool {
             ledger.fault == nil && ledger.endSeen < position
                 && !ledger.view.state.fleet.hasEnded(historyOf: position, in: epoch)
         }
         let reader = LedgerReader(pool: pool)
+        func readPrimary() async throws {
+            try await self.haltOnDamage(ledger) {
+                do { try await follower.catchUpOnPrimary() } catch let error as PostgresError where error.meansNoServer
+                {
+                } catch is LedgerReader.Behind {
+                } catch is Follower.Unconfirmed {
+                }
+            }
+        }
         guard isBehind(), try await reader.loss(before: position) == nil else { return }
-        self.logger.log(.standbyBehind, ["position": "\(ledger.position)", "remembered": "\(position)"])
-        for _ in 0..<60 {
+        try await readPrimary()
+        guard isBehind() else { return }
+        progress?.wait()
+        var seconds = 0
+        while progress != nil || seconds < 60 {
+            if seconds % 60 == 0 {
+                self.logger.log(.standbyBehind, ["position": "\(ledger.position)", "remembered": "\(position)"])
+            }
             try await Task.sleep(for: .seconds(1))
+            seconds += 1
             try await self.haltOnDamage(ledger) { try await follower.catchUp() }
             guard isBehind(), try await reader.loss(before: position) == nil else { return }
+            try await readPrimary()
+            guard isBehind() else { return }
         }
         throw CommandFailure(
             "the standby has \(ledger.position) events, and this node knows of \(position)",

@@ -96,6 +96,7 @@ extension Node {
                 try await self.haltOnDamage(ledger) {
                     try await self.readToEnd(ledger, parts.follower, pool, onWaiting: progress.map { $0.wait })
                 }
+                if let progress { try await self.waitForRemembered(parts, progress) }
                 return audit
             } catch let error as PostgresError
                 where (error.isConnectionLoss || error.meansNoServer) && !Task.isCancelled
@@ -110,6 +111,18 @@ extension Node {
                 pause = min(pause * 2, .seconds(30))
             }
         }
+    }
+
+    /// Reads on to what this node remembers, where a standby lacks it, while the node serves what it remembers.
+    private func waitForRemembered(_ parts: Parts, _ progress: StartProgress) async throws {
+        guard let directory = self.configuration.memory.directory else { return }
+        let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: self.configuration.keyEncryptionKeys)
+        // Another memory is compared afterwards, by a node that waits a minute and then says why it ends.
+        guard let content = try? await file.read(), case let memory = content.memory, !memory.documents.isEmpty,
+            content.isAuthentic || self.configuration.keyEncryptionKeys == nil
+        else { return }
+        try await self.waitForStandby(
+            parts.services.ledger, parts.follower, parts.services.pool, memory.position, in: memory.epoch, progress)
     }
 
     /// Serves the documents that this node or another one has published, as far as this node knows the keys and nothing speaks
