@@ -18,7 +18,8 @@ import Webhooks
 @Suite struct `An error that ends a command` {
     /// Types of errors that no command meets: each is caught where it is thrown, or is an answer of the server alone.
     private static let internalTypes: Set<String> = [
-        "RecordedAlready", "TooMuch", "Malformed", "Refused", "Failure", "Problem", "MueJamError", "DynapinsError",
+        "RecordedAlready", "OtherKey", "TooMuch", "Malformed", "Refused", "Failure", "Problem", "MueJamError",
+        "DynapinsError",
         "WultraError", "WultraAdminError", "ResolutionFailure",
     ]
 
@@ -68,7 +69,9 @@ import Webhooks
         CompactJWS.Invalid.unknownKey(keyID: "kid-1"), CompactJWS.Invalid.wrongSignature,
         APIToken.Invalid.malformed, APIToken.Invalid.wrongChecksum,
         Ed25519PrivateKey.Failure.wrongSeedLength(3), Ed25519PrivateKey.Failure.signingFault,
-        WriteFailure.planStale, WriteFailure.keyReused, WriteFailure.tooLarge(bytes: 70_000), WriteFailure.overloaded,
+        WriteFailure.planStale, WriteFailure.keyReused, WriteFailure.tooLarge(bytes: 70_000),
+        WriteFailure.unreadable("no date"),
+        WriteFailure.overloaded,
         WriteFailure.unavailable("the database is away"), WriteFailure.suspended("the clock is wrong"),
         WriteFailure.noKey, LedgerFault.unauthenticated(from: 3, to: 9, .otherKey),
         WriteFailure.outcomeUnknown, WriteFailure.halted(.shrunk(from: 9, to: 3)),

@@ -36,7 +36,10 @@ struct ConfigurationTests {
         #expect(parameters["keepalives_count"] == "3")
         #expect(parameters["application_name"] == "mine")
         #expect(
-            parameters["options"] == "-c statement_timeout=30000 -c lock_timeout=5000 "
+            parameters["options"] == "-c default_transaction_read_only=off -c default_transaction_deferrable=off "
+                + #"-c default_transaction_isolation=read\ committed -c idle_session_timeout=0 -c jit=off "#
+                + "-c plan_cache_mode=auto -c enable_indexscan=on -c enable_bitmapscan=on "
+                + "-c statement_timeout=30000 -c lock_timeout=5000 "
                 + "-c idle_in_transaction_session_timeout=30000 -c pinledger.require_synchronous=off "
                 + "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3 -c tcp_user_timeout=11000 -c lock_timeout=7"
         )

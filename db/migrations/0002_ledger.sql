@@ -17,7 +17,7 @@ CREATE TABLE pinledger.head (
     singleton      boolean     NOT NULL DEFAULT true CHECK (singleton),
     next_position  bigint      NOT NULL CHECK (next_position >= 0),
     -- Roots of the complete subtrees that make up the tree, largest first: 32 bytes for each bit set in next_position.
-    frontier       bytea       NOT NULL CHECK (octet_length(frontier) % 32 = 0),
+    frontier       bytea       NOT NULL CHECK (octet_length(frontier) % 32 = 0 AND octet_length(frontier) <= 2048),
     last_time      timestamptz NOT NULL,
     -- Who recorded it: the id of a key-encryption key (8 bytes) and the MAC of next_position, last_time and the tree's
     -- root under a key derived from that one (32 bytes). The database cannot compute it. Nodes that have the key take no
@@ -386,7 +386,8 @@ BEGIN
     SELECT h.next_position INTO STRICT next FROM head h ORDER BY h.position_block DESC LIMIT 1 FOR UPDATE;
     BEGIN
         INSERT INTO command (actor, key, digest, first_position, event_count, recorded_at)
-        VALUES ('', '', sha256(''), next, 1, now());
+        -- A key that nobody has taken.
+        VALUES ('', gen_random_uuid()::text, sha256(''), next, 1, now());
         INSERT INTO event (position, stream_version, recorded_at, stream, type, actor_kind, actor_id, entry, leaf_hash)
         VALUES (next, 1, now(), '', '', '', '', '', sha256(''));
         RAISE EXCEPTION 'undone' USING ERRCODE = 'PL099';
@@ -403,9 +404,9 @@ GRANT EXECUTE ON FUNCTION pinledger.rehearse_append TO pinledger_app;
 CREATE TABLE pinledger.snapshot (
     fold_version integer     NOT NULL,
     position     bigint      NOT NULL CHECK (position > 0),
-    frontier     bytea       NOT NULL,
+    frontier     bytea       NOT NULL CHECK (octet_length(frontier) <= 2048),
     -- The SHA-256 of each part, one after another.
-    digests      bytea       NOT NULL CHECK (octet_length(digests) % 32 = 0),
+    digests      bytea       NOT NULL CHECK (octet_length(digests) % 32 = 0 AND octet_length(digests) <= 65536),
     -- By a node with the key-encryption key: of the columns before it.
     tag          bytea       NOT NULL CHECK (octet_length(tag) = 32),
     -- By the same node, for nodes that have the public key only.

@@ -2,15 +2,16 @@ SET LOCAL ROLE pinledger_owner;
 
 -- The current signed document of each app: the bytes that every node serves.
 CREATE TABLE pinledger.document (
-    app            text        COLLATE "C" NOT NULL,
+    -- Nodes read every row, any login's too: so texts are ASCII, and values have a size.
+    app            text        COLLATE "C" NOT NULL CHECK (octet_length(app) <= 300 AND app ~ '^[!-~]+$'),
     version        bigint      NOT NULL CHECK (version > 0),
     -- The position after the last event that the document takes in.
     position       bigint      NOT NULL,
     content_sha256 bytea       NOT NULL CHECK (octet_length(content_sha256) = 32),
-    issued_at      timestamptz NOT NULL,
-    expires_at     timestamptz NOT NULL,
-    kid            text        COLLATE "C" NOT NULL,
-    body           bytea       NOT NULL,
+    issued_at      timestamptz NOT NULL CHECK (issued_at >= '1970-01-01Z' AND issued_at < '10000-01-01Z'),
+    expires_at     timestamptz NOT NULL CHECK (expires_at >= '1970-01-01Z' AND expires_at < '10000-01-01Z'),
+    kid            text        COLLATE "C" NOT NULL CHECK (octet_length(kid) <= 300 AND kid ~ '^[!-~]+$'),
+    body           bytea       NOT NULL CHECK (octet_length(body) <= 4194304),
     -- Which change of the table made the row what it is: grows from commit to commit.
     change         bigint      NOT NULL DEFAULT 0,
     -- The version is the part of the key that grows: the newest row is found first, however old the oldest snapshot is
@@ -68,7 +69,7 @@ $$;
 -- document, and one of the present takes its place.
 --
 -- A document made from events that this ledger does not hold is an error too (PL004): its position lies beyond the
--- head, its version beyond its streams, or the event before its position has another hash than the one the signer knows
+-- head, its version beyond its streams, its app has no stream, or the event before its position has another hash than the one the signer knows
 -- (p_leaf_hash; NULL if the signer does not say). So a database that was promoted without its last events refuses the
 -- documents made from them.
 --
@@ -104,6 +105,7 @@ BEGIN
      WHERE n.position NOT BETWEEN 1
                AND coalesce((SELECT h.next_position FROM head h ORDER BY h.position_block DESC LIMIT 1), 0)
         OR n.version > document_version(n.app)
+        OR NOT EXISTS (SELECT FROM stream s WHERE s.name = 'app/' || n.app)
         OR coalesce(n.leaf_hash <> e.leaf_hash, n.leaf_hash IS NOT NULL)
      LIMIT 1;
     IF FOUND THEN

@@ -13,12 +13,13 @@ CREATE TABLE pinledger.observation (
     chain_sha256  bytea       NOT NULL CHECK (octet_length(chain_sha256) = 32),
     -- What is known of the certificates, the server's own first: a JSON array in canonical form.
     certificates  bytea       NOT NULL CHECK (octet_length(certificates) <= 262144),
-    first_seen    timestamptz NOT NULL,
-    last_seen     timestamptz NOT NULL,
+    -- Times are recorded in events, as those of four-digit years.
+    first_seen    timestamptz NOT NULL CHECK (first_seen >= '1970-01-01Z' AND first_seen < '10000-01-01Z'),
+    last_seen     timestamptz NOT NULL CHECK (last_seen >= '1970-01-01Z' AND last_seen < '10000-01-01Z'),
     times         bigint      NOT NULL,
     -- When a probe last saw the chain and also learned everything else that its address presents; NULL if none did. A
     -- probe that could not ask for the other kind of key says nothing about the chain for that kind.
-    last_complete timestamptz,
+    last_complete timestamptz CHECK (last_complete >= '1970-01-01Z' AND last_complete < '10000-01-01Z'),
     PRIMARY KEY (endpoint, vantage, address, chain_sha256)
 ) WITH (fillfactor = 80);
 CREATE INDEX observation_last_seen ON pinledger.observation USING brin (last_seen) WITH (pages_per_range = 16);
@@ -28,8 +29,8 @@ GRANT SELECT ON pinledger.observation TO pinledger_app, pinledger_reader;
 CREATE TABLE pinledger.probe (
     endpoint     text        COLLATE "C" NOT NULL CHECK (octet_length(endpoint) <= 300),
     vantage      text        COLLATE "C" NOT NULL CHECK (octet_length(vantage) <= 64),
-    last_attempt timestamptz NOT NULL,
-    last_success timestamptz,
+    last_attempt timestamptz NOT NULL CHECK (last_attempt >= '1970-01-01Z' AND last_attempt < '10000-01-01Z'),
+    last_success timestamptz CHECK (last_success >= '1970-01-01Z' AND last_success < '10000-01-01Z'),
     -- Consecutive attempts without an answer.
     failures     integer     NOT NULL CHECK (failures >= 0),
     -- What the newest attempt found at each address: a JSON object in canonical form.
@@ -68,11 +69,11 @@ GRANT EXECUTE ON FUNCTION pinledger.record_probe TO pinledger_app;
 CREATE TABLE pinledger.renewal (
     -- SHA-256 of the certificate in DER.
     certificate  bytea       PRIMARY KEY CHECK (octet_length(certificate) = 32),
-    window_start timestamptz NOT NULL,
-    window_end   timestamptz NOT NULL CHECK (window_start < window_end),
+    window_start timestamptz NOT NULL CHECK (window_start >= '1970-01-01Z'),
+    window_end   timestamptz NOT NULL CHECK (window_start < window_end AND window_end < '10000-01-01Z'),
     -- A page of the authority about it.
     explanation  text        COLLATE "C" CHECK (octet_length(explanation) <= 500),
-    asked_at     timestamptz NOT NULL
+    asked_at     timestamptz NOT NULL CHECK (asked_at >= '1970-01-01Z' AND asked_at < '10000-01-01Z')
 );
 CREATE INDEX renewal_asked_at ON pinledger.renewal (asked_at);
 GRANT SELECT ON pinledger.renewal TO pinledger_app, pinledger_reader;

@@ -44,12 +44,16 @@ CREATE FUNCTION pinledger.add_adoption_counts(
     p_requests bigint[], p_reports bigint[], p_identified bigint[]
 ) RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO adoption_count AS c
-    SELECT * FROM unnest(p_app, p_hour, p_version, p_app_version, p_platform, p_requests, p_reports, p_identified)
+    SELECT r.app, r.hour, r.version, r.app_version, r.platform, least(r.requests, 1000000000000000),
+           least(r.reports, 1000000000000000), least(r.identified, 1000000000000000)
+      FROM unnest(p_app, p_hour, p_version, p_app_version, p_platform, p_requests, p_reports, p_identified)
+           r (app, hour, version, app_version, platform, requests, reports, identified)
      -- All nodes write in the same order, so two of them cannot wait for each other.
      ORDER BY 1, 2, 3, 4, 5
         ON CONFLICT (app, hour, version, app_version, platform) DO UPDATE
-       SET requests = c.requests + excluded.requests, reports = c.reports + excluded.reports,
-           identified = c.identified + excluded.identified
+       SET requests = least(c.requests + excluded.requests, 1000000000000000),
+           reports = least(c.reports + excluded.reports, 1000000000000000),
+           identified = least(c.identified + excluded.identified, 1000000000000000)
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.add_adoption_counts TO pinledger_app;
 

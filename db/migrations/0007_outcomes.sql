@@ -14,9 +14,9 @@ CREATE TABLE pinledger.outcome_minute (
     -- One in 2^level installs is counted.
     level         integer     NOT NULL CHECK (level BETWEEN 0 AND 32),
     -- Hosts, arms and versions with their counts, and versions of the app, in JSON.
-    content       bytea       NOT NULL,
+    content       bytea       NOT NULL CHECK (octet_length(content) <= 4194304),
     -- Installs that reported for the first time in their hour, 16 bytes each.
-    units         bytea       NOT NULL CHECK (octet_length(units) % 16 = 0),
+    units         bytea       NOT NULL CHECK (octet_length(units) % 16 = 0 AND octet_length(units) <= 4194304),
     changed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (app, minute, authenticated, node)
 ) WITH (fillfactor = 70);

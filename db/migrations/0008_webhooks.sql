@@ -52,6 +52,7 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pinledger, pg_temp AS $$
     INSERT INTO webhook_feed (webhook, created, cursor)
     SELECT p_webhook, e.position, e.position + 1 FROM event e
      WHERE e.stream = 'webhooks' AND e.stream_version = p_version AND e.type = 'WebhookCreated'
+       AND p_webhook ~ '^[!-~]{1,100}$'
         ON CONFLICT DO NOTHING
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.open_webhook TO pinledger_app;
@@ -106,7 +107,7 @@ END
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.feed_webhook TO pinledger_app;
 
--- Leases due deliveries for p_lease seconds, at most p_slots of each webhook. Only the first open delivery of a lane is
+-- Leases due deliveries for p_lease seconds, an hour at the most, and at most p_slots of each webhook. Only the first open delivery of a lane is
 -- leased, and only while no other of its lane is. What a clock that was ahead has written holds up nothing: neither a lease nor
 -- the time of the next attempt counts where the last attempt, or a delivery without one, is of more than a minute from now.
 CREATE FUNCTION pinledger.lease_deliveries(p_webhooks text[], p_slots integer[], p_lease integer, p_node text)
@@ -135,7 +136,7 @@ BEGIN
                FOR UPDATE OF d SKIP LOCKED
         )
         UPDATE webhook_delivery d
-           SET attempts = d.attempts + 1, lease_until = now() + make_interval(secs => p_lease), node = p_node,
+           SET attempts = d.attempts + 1, lease_until = now() + make_interval(secs => least(p_lease, 3600)), node = p_node,
                first_attempt_at = coalesce(d.first_attempt_at, now()), last_attempt_at = now()
           FROM due JOIN event e ON e.position = due.position
          WHERE d.webhook = hook AND d.position = due.position
@@ -145,7 +146,7 @@ END
 $$;
 GRANT EXECUTE ON FUNCTION pinledger.lease_deliveries TO pinledger_app;
 
--- Records how an attempt ended: 'delivered'; 'failed', to be tried again after p_delay seconds; 'dead', not to be tried
+-- Records how an attempt ended: 'delivered'; 'failed', to be tried again after p_delay seconds, a week at the most; 'dead', not to be tried
 -- again; or 'released', which was given up before its end and does not count as a failure. Does nothing if another
 -- attempt has begun since. Returns since when the webhook's attempts have failed, with something to deliver all that
 -- time; NULL if this one did not fail, or if nothing is left to deliver: a much later failure is then the first one.
@@ -161,7 +162,7 @@ BEGIN
     UPDATE webhook_delivery d
        SET state = CASE p_outcome WHEN 'released' THEN d.state ELSE p_outcome END, lease_until = NULL,
            next_attempt_at =
-               CASE WHEN p_outcome IN ('failed', 'released') THEN now() + make_interval(secs => p_delay) END,
+               CASE WHEN p_outcome IN ('failed', 'released') THEN now() + make_interval(secs => least(p_delay, 604800)) END,
            settled_at = CASE WHEN p_outcome IN ('delivered', 'dead') THEN now() END,
            last_status = p_status, last_error = left(p_error, 500)
      WHERE d.webhook = p_webhook AND d.position = p_position AND d.attempts = p_attempt

@@ -55,5 +55,8 @@ SELECT test.same(string_agg(signed::text, ' ' ORDER BY signed), 'false true', 's
   FROM pinledger.adoption_sketch;
 -- A version that does not exist.
 SELECT pg_temp.count('a', now(), -2 - 109, 1);
+-- Counts end somewhere: they are added up.
+SELECT pg_temp.count('big', now(), 7, 9223372036854775807), pg_temp.count('big', now(), 7, 9223372036854775807);
+SELECT test.same(max(requests), 1000000000000000, 'the largest count') FROM pinledger.adoption_count WHERE app = 'big';
 SELECT test.refused($$DELETE FROM pinledger.adoption_count$$, '42501');
 SELECT test.refused($$INSERT INTO pinledger.adoption_sketch SELECT * FROM pinledger.adoption_sketch$$, '42501');

@@ -88,5 +88,16 @@ SELECT test.same(
     pinledger.publish_documents('{a}', '{1008}', '{10}', ARRAY[sha256('nine')], '{2026-05-01}', '{2026-05-02}', '{k}', '{b}'),
     ARRAY['a'], 'a raised version');
 
+-- Nodes read every row, any login's too: what they could not read is refused.
+CREATE FUNCTION pg_temp.odd(app text, kid text, issued timestamptz, body bytea) RETURNS text[] LANGUAGE sql AS $$
+    SELECT pinledger.publish_documents(ARRAY[app], '{1008}', '{10}', ARRAY[sha256('nine')], ARRAY[issued], '{2027-05-02}', ARRAY[kid], ARRAY[body])
+$$;
+SELECT test.refused($$SELECT pg_temp.odd('a', repeat(U&'\+01F1E6', 60), '2026-05-02', 'b')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.odd('a', repeat('k', 301), '2026-05-02', 'b')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.odd('a', 'k', 'infinity', 'b')$$, '23514');
+SELECT test.refused($$SELECT pg_temp.odd('a', 'k', '2026-05-02', decode(repeat('00', 4194305), 'hex'))$$, '23514');
+-- The fleet's stream alone allows the version.
+SELECT test.refused($$SELECT pg_temp.odd('none', 'k', '2026-05-02', 'b')$$, 'PL004');
+
 SELECT test.refused($$INSERT INTO pinledger.document SELECT * FROM pinledger.document$$, '42501');
 SELECT test.refused($$DELETE FROM pinledger.document$$, '42501');

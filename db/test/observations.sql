@@ -30,6 +30,16 @@ SELECT test.same(string_agg(endpoint, ' '), 'b:443', 'the least retention') FROM
 SELECT test.refused($$DELETE FROM pinledger.observation$$, '42501');
 SELECT test.refused($$UPDATE pinledger.probe SET failures = 0$$, '42501');
 
+-- Times of observations go into events: those that no event can have are refused.
+CREATE FUNCTION pg_temp.probe_at(moment timestamptz) RETURNS void LANGUAGE sql AS $$
+    SELECT pinledger.record_probe('odd.example.com:443', 'v', moment, 0, '{}', '{192.0.2.1}', ARRAY[sha256('c')], ARRAY['[]'::bytea], '{true}')
+$$;
+SELECT test.refused(format('SELECT pg_temp.probe_at(%L)', moment), '23514')
+  FROM unnest('{1969-12-31 23:59:59Z,10000-01-01Z,294276-12-31Z,infinity,-infinity}'::timestamptz[]) moment;
+SELECT pg_temp.probe_at('9999-12-31Z');
+SELECT test.refused($$SELECT pinledger.record_renewal(sha256('x'), now(), '10000-01-01Z', NULL, now())$$, '23514');
+SELECT test.refused($$SELECT pinledger.record_renewal(sha256('x'), '1969-12-31Z', now(), NULL, now())$$, '23514');
+
 -- What an authority said last stands, and ends with what was observed.
 SELECT pinledger.record_renewal(sha256('leaf'), now(), now() + interval '1 day', NULL, now());
 SELECT pinledger.record_renewal(sha256('leaf'), now(), now() + interval '2 days', 'https://example.com/', now() - interval '1 hour');

@@ -100,6 +100,8 @@ package enum WriteFailure: Error, Hashable, Sendable {
     case keyReused
     /// One event would be too large to be recorded.
     case tooLarge(bytes: Int)
+    /// An event of it could not be read again once it is recorded: it holds a value from outside that no event can have.
+    case unreadable(String)
     /// Too many commands wait already.
     case overloaded
     /// The database cannot be reached, or not in time. The command is not recorded.

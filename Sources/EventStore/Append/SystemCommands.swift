@@ -71,7 +71,8 @@ extension SystemCommands.Outcome {
             switch failure {
             case .stale: .stale
             case .refused(let refusal): .refused(refusal)
-            case .planStale, .keyReused, .tooLarge, .overloaded, .unavailable, .suspended, .noKey, .outcomeUnknown,
+            case .planStale, .keyReused, .tooLarge, .unreadable, .overloaded, .unavailable, .suspended, .noKey,
+                .outcomeUnknown,
                 .halted:
                 .unavailable
             }

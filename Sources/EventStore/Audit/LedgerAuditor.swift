@@ -283,7 +283,11 @@ package struct LedgerAuditor: Sendable {
     private static func commands(_ connection: isolated PostgresConnection) throws -> [CommandCheck.Row] {
         var commands: [CommandCheck.Row] = []
         try connection.copyRows(
-            "COPY (SELECT actor, key, first_position, event_count FROM pinledger.command) TO STDOUT (FORMAT binary)"
+            """
+            COPY (SELECT left(regexp_replace(actor, '[^ -~]', '?', 'g'), 1000), left(regexp_replace(key, '[^ -~]', '?', 'g'), 1000),
+                         first_position, event_count
+                  FROM pinledger.command) TO STDOUT (FORMAT binary)
+            """
         ) { rows in
             for row in rows {
                 commands.append(

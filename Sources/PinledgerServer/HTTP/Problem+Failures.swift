@@ -78,6 +78,8 @@ extension Problem {
         case .keyReused: self.init(.idempotencyKeyReused, "This idempotency key was used for another request.")
         case .tooLarge(let bytes):
             self.init(.eventTooLarge, "One event would have \(bytes) bytes; the limit is 65535.")
+        case .unreadable(let why):
+            self.init(.internalError, "Nothing was recorded: an event could not be read again: \(why).")
         case .overloaded: self.init(.overloaded, "Too many changes wait to be recorded.")
         case .unavailable(let why): self.init(.databaseUnavailable, "The change was not recorded: \(why).")
         case .suspended(let why): self.init(.clockWrong, "Nothing was recorded: \(why).")

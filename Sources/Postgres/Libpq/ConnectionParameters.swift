@@ -60,10 +60,18 @@ struct ConnectionParameters {
         if configuration.sessionSettings == .startup {
             // Later options win, so the operator's stand last.
             let ours = configuration.serverSettings.map { "-c \($0.name)=\($0.value)" }
+            let fixed = Self.fixedSettings.map { "-c \($0)=\($1)" }
             let keepalives = Self.serverKeepalives.map { "-c \($0)=\($1)" }
-            self["options"] = (ours + keepalives + [self["options"] ?? ""]).joined(separator: " ")
+            self["options"] = (fixed + ours + keepalives + [self["options"] ?? ""]).joined(separator: " ")
         }
     }
+
+    /// Settings on which sessions rely, whatever the role or the database has for theirs: a login may change those of its role.
+    private static let fixedSettings = [
+        ("default_transaction_read_only", "off"), ("default_transaction_deferrable", "off"),
+        ("default_transaction_isolation", #"read\ committed"#), ("idle_session_timeout", "0"), ("jit", "off"),
+        ("plan_cache_mode", "auto"), ("enable_indexscan", "on"), ("enable_bitmapscan", "on"),
+    ]
 
     /// How soon the server ends a session, and releases its locks, whose client's host has lost power: after eleven
     /// seconds, where the system's own settings take two hours. Without effect on Unix sockets.

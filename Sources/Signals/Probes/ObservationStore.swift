@@ -125,7 +125,7 @@ package struct ObservationStore: Sendable {
 
     private static func attempt(_ row: PostgresRow) throws -> Attempt? {
         guard let endpoint = try? Endpoint(try row.text(0)),
-            let outcome = try? JSON(parsing: try row.bytes(5), limits: JSONLimits(depth: 32, nodes: 100_000))
+            let outcome = try? JSON(parsing: try row.bytes(5), limits: JSONLimits(depth: 32, nodes: 8192))
         else { return nil }
         return Attempt(
             endpoint: endpoint, vantage: try row.text(1), lastAttempt: Timestamp(microseconds: try row.timestamp(2)),
