@@ -3,6 +3,12 @@ import PinWire
 import Pinning
 
 extension LedgerFindings {
+    /// True of a sound ledger that ends in the future: nodes go on with it, and nothing is to be repaired.
+    var onlyEndAhead: Bool { self.codes == [.timeAhead] }
+
+    /// The judgement on the ledger in one word, for programs.
+    var status: String { self.isEmpty ? "clean" : self.onlyEndAhead ? "ahead" : "damaged" }
+
     /// Prints the findings for people; nothing where there are none.
     func printTable() {
         guard !self.isEmpty else { return }

@@ -15,8 +15,9 @@ struct EventCheck: Sendable {
     private var timeBefore: Timestamp? = Timestamp(microseconds: 0)
     /// The last position whose event is missing; below zero where none is.
     private(set) var lastMissing: Int64 = -1
-    /// The first position whose event lies in the future.
-    private(set) var firstAhead: Int64?
+    /// The positions of events that lie in the future by the clock that recorded them, each run of them; at most ``runLimit``. Events behind
+    /// them, which have their time and were decided later, are none.
+    private(set) var ahead: [ClosedRange<Int64>] = []
     /// Nil where approvals' signatures are not verified.
     private let approvals: ApprovalVerifier?
     /// The latest time that an event may have by the auditor's clock.
@@ -52,14 +53,21 @@ struct EventCheck: Sendable {
             self.state.apply(step.event, of: step.stream, version: step.streamVersion, at: step.effectiveAt)
                 == .applied
         else { return false }
-        self.note(step.time, at: step.position)
+        self.note(step.time, step.decidedAt, at: step.position)
         return true
     }
 
-    private mutating func note(_ time: Timestamp, at position: Int64) {
+    private mutating func note(_ time: Timestamp, _ decidedAt: Timestamp?, at position: Int64) {
         (self.lastTime, self.timeBefore) = (max(self.lastTime, time), time)
-        if self.limit < time, self.firstAhead == nil { self.firstAhead = position }
+        guard self.limit < decidedAt ?? time else { return }
+        guard let last = self.ahead.last, last.upperBound + 1 == position || self.ahead.count == Self.runLimit else {
+            return self.ahead.append(position...position)
+        }
+        self.ahead[self.ahead.count - 1] = last.lowerBound...position
     }
+
+    /// The most runs of events of the future that are told apart.
+    private static let runLimit = 100
 
     private mutating func end(with step: ReplayedEvent) {
         self.ends[step.stream] = .init(version: step.streamVersion, position: step.position, time: step.effectiveAt)
@@ -102,7 +110,7 @@ struct EventCheck: Sendable {
         {
             findings.append(LedgerFinding(.approvalWrong, at: position, of: name, defect))
         }
-        self.note(entry.time, at: position)
+        self.note(entry.time, entry.decidedAt, at: position)
         self.ends[entry.stream] = .init(version: entry.streamVersion, position: position, time: entry.effectiveAt)
         if !self.state.apply(entry.event, of: entry.stream, at: entry.effectiveAt), !self.damagedStreams.contains(name)
         {

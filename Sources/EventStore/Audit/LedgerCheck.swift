@@ -270,11 +270,11 @@ struct LedgerCheck: Sendable {
         }
         if let stored, self.frontier == stored.head.frontier { self.macs?.finish(stored) }
         for finding in self.macs?.findings ?? [] { self.findings.add(finding) }
-        if let first = self.events.firstAhead {
+        for run in self.events.ahead {
             self.findings.add(
                 LedgerFinding(
-                    .timeAhead, at: first, through: self.next - 1,
-                    "the events lie in the future, until \(self.events.lastTime): a clock was ahead when the first was recorded"
+                    .timeAhead, at: run.lowerBound, through: run.upperBound,
+                    "a clock was ahead when the events were recorded; the ledger's times lie in the future until \(self.events.lastTime)"
                 ))
         }
         self.commands.finish(at: self.events.lastTime)
