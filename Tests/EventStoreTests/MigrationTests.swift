@@ -155,7 +155,7 @@ struct MigrationTests {
             Issue.record("\(String(describing: failure))")
             return
         }
-        #expect(waits == 2 && holders.map(\.process) == [process])
+        #expect(waits == 1 && holders.map(\.process) == [process])
         #expect(failure?.description.contains("process \(process) (a long dump, ") == true)
         // Nothing is left of it.
         try await reader.execute(script: "COMMIT")

@@ -9,7 +9,7 @@ package struct LockHolder: Hashable, Sendable, CustomStringConvertible {
     package let process: Int32?
     private let role: String
     private let application: String
-    private let tables: String
+    private let tables: [String]
 
     /// Every such transaction, the longest under way first, as far as the account may see when they began.
     static func all(on connection: PostgresConnection) async throws -> [LockHolder] {
@@ -29,23 +29,30 @@ package struct LockHolder: Hashable, Sendable, CustomStringConvertible {
         ).map { row in
             LockHolder(
                 transaction: try row.text(0), process: try row.optionalInt32(1), role: try row.text(2),
-                application: try row.text(3), tables: try row.text(4))
+                application: try row.text(3),
+                tables: try row.text(4).split(separator: ", ").map(String.init))
         }
     }
+
+    /// True of the same transaction, whatever it has locked meanwhile.
+    func isSame(as other: LockHolder) -> Bool { self.transaction == other.transaction && self.process == other.process }
 
     package var description: String {
         let names = [self.application, self.role].filter { !$0.isEmpty }.map { String(shown: $0.utf8) }
         let who = self.process.map { "process \($0)" } ?? "a prepared transaction"
         return who + (names.isEmpty ? "" : " (\(names.joined(separator: ", ")))")
-            + " with \(String(shown: self.tables.utf8))"
+            + " with \(Self.list(self.tables.map { String(shown: $0.utf8) }, ", "))"
+    }
+
+    package static func text(of holders: [LockHolder]) -> String {
+        holders.isEmpty ? "they came and went" : Self.list(holders.map(\.description), "; ")
     }
 
     /// At most so many are named.
     private static let shown = 5
 
-    package static func text(of holders: [LockHolder]) -> String {
-        guard !holders.isEmpty else { return "they came and went" }
-        let more = holders.count > Self.shown ? ", and \(holders.count - Self.shown) more" : ""
-        return holders.prefix(Self.shown).map(\.description).joined(separator: "; ") + more
+    private static func list(_ texts: [String], _ separator: String) -> String {
+        let more = texts.count > Self.shown ? ", and \(texts.count - Self.shown) more" : ""
+        return texts.prefix(Self.shown).joined(separator: separator) + more
     }
 }

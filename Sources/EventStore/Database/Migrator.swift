@@ -121,7 +121,8 @@ package struct Migrator: Sendable {
     /// Migrators that run at once wait for each other, as long as the connection's `lock_timeout` allows. If the process dies, the
     /// migration it was in leaves nothing behind and the next run goes on from there.
     ///
-    /// - Parameter waiting: Called after each attempt that others' locks have kept from ending, with who holds them.
+    /// - Parameter waiting: Called where others' locks have kept more than one attempt from ending, with who holds them all the time; and
+    ///   again where that changes.
     /// - Throws: ``MigrationFailure``; ``MigrationFailure/inUse(version:name:nodes:)`` where a node has reported within the last
     ///   minute whose program cannot work with a migration.
     package func migrate(
@@ -144,20 +145,23 @@ package struct Migrator: Sendable {
     private func apply(
         _ migration: Migration, on connection: PostgresConnection, waiting: ([LockHolder]) -> Void
     ) async throws -> Bool {
-        var lasting: [LockHolder] = []
+        var (lasting, said): ([LockHolder], [LockHolder]) = ([], [])
         for attempt in 1... {
             do {
                 return try await self.attempt(migration, on: connection)
             } catch let error as PostgresError where error.sqlState == "55P03" {
                 let holders = try await LockHolder.all(on: connection)
                 // A transaction that was there at every attempt prevents it; one that comes and goes does not.
-                let same = lasting.filter(holders.contains)
+                let same = holders.filter { holder in lasting.contains { $0.isSame(as: holder) } }
                 lasting = same.isEmpty ? holders : same
                 guard attempt < self.patience.attempts else {
                     throw MigrationFailure.locked(
                         version: migration.version, name: migration.name, attempts: attempt, holders: lasting)
                 }
-                waiting(lasting)
+                if attempt > 1, !same.isEmpty, !said.elementsEqual(same, by: { $0.isSame(as: $1) }) {
+                    waiting(same)
+                    said = same
+                }
                 try await Task.sleep(for: self.patience.pause)
             }
         }

@@ -43,10 +43,8 @@ struct MigrateCommand: AsyncParsableCommand {
                     for migration in migrations { Console.print("pending: \(migration.title)") }
                 }
             } else {
-                var isWaiting = false
                 let done = try await Migrator().migrate(on: connection) { holders in
-                    if !isWaiting { Console.error("waiting for a lock: \(LockHolder.text(of: holders))") }
-                    isWaiting = true
+                    Console.error("waiting for a lock: \(LockHolder.text(of: holders))")
                 }
                 for migration in done { Console.print("applied: \(migration.title)") }
                 if done.isEmpty { Console.print("up to date") }
