@@ -6,15 +6,11 @@ import Testing
     private let end = noon.adding(seconds: 3600)
 
     /// A shop with two hosts' worth of pins, a token, and two signing keys of which the first is superseded.
-    private func state() throws -> LedgerState {
+    private func state(hosts: Bool = true) throws -> LedgerState {
         var state = LedgerState()
+        let host = AppCommand.addHost(api, includesSubdomains: false, mode: .off, pins: [new(1), new(2, .backup)])
         let commands: [Command] = [
-            .app(
-                shop,
-                [
-                    .create(displayName: "Shop"),
-                    .addHost(api, includesSubdomains: false, mode: .off, pins: [new(1), new(2, .backup)]),
-                ]),
+            .app(shop, [.create(displayName: "Shop")] + (hosts ? [host] : [])),
             .access(.issueToken(newToken("tok_1", until: noon.adding(seconds: 86_400)))),
             .access(.addPrincipal(id: "prn_1", .person, name: "Ada")),
             .access(.grantRole(id: "grt_1", principal: "prn_1", .everywhere(.editor))),
@@ -44,6 +40,21 @@ import Testing
     private func commands(_ lost: [(StreamID, Event)], in state: LedgerState? = nil) throws -> [Command] {
         let entries = lost.enumerated().map { self.entry($1.0, $1.1, Int64(50 + $0)) }
         return LostChanges(of: entries, in: try state ?? self.state(), at: noon).repetitions.map(\.command)
+    }
+
+    @Test func `a lost kill switch whose app or host is lost too waits for that to be made again`() throws {
+        let lost = [
+            self.entry(.app(shop), .app(.killSwitchEngaged(nil, expiresAt: self.end)), 50),
+            self.entry(.app(shop), .app(.killSwitchEngaged(api, expiresAt: self.end)), 51),
+            self.entry(.app(shop), .app(.versionKillSwitchEngaged(range("1.0", "2.0"), expiresAt: self.end)), 52),
+            self.entry(.app(shop), .app(.killSwitchReleased(api)), 53),
+        ]
+        let switches = [lost[0], lost[2]]
+        #expect(LostChanges(of: lost, in: LedgerState(), at: noon).blocked == switches)
+        #expect(LostChanges(of: lost, in: LedgerState(), at: self.end).blocked.isEmpty)
+        let hostless = LostChanges(of: Array(lost.prefix(2)), in: try self.state(hosts: false), at: noon)
+        #expect(hostless.blocked == [lost[1]] && hostless.repetitions.count == 1)
+        #expect(LostChanges(of: lost, in: try self.state(), at: noon).blocked.isEmpty)
     }
 
     @Test func `lost kill switches and revocations can be repeated`() throws {

@@ -31,6 +31,8 @@ package struct LostChanges: Hashable, Sendable {
     /// Lost events that ended or shortened something which is in force again, and which nobody repeats without thinking: it would take
     /// protection away, or it cannot be done in this state.
     package private(set) var revivals: [Source] = []
+    /// Lost kill switches that would still be in force, and whose app or host is lost too: they can be repeated once that is made again.
+    package private(set) var blocked: [Entry] = []
 
     /// What an event is about. A later event about the same thing takes the place of an earlier one.
     enum Subject: Hashable {
@@ -110,6 +112,7 @@ package struct LostChanges: Hashable, Sendable {
             case .repeated(let command):
                 self.repetitions.append(Repetition(source: .event(entry), command: command))
             case .revived: self.revivals.append(.event(entry))
+            case .blocked: self.blocked.append(entry)
             }
         }
         self.take(documents, beside: last, in: state, at: now)
@@ -171,6 +174,8 @@ package struct LostChanges: Hashable, Sendable {
         case nothing
         case repeated(Command)
         case revived
+        /// What it was about is lost too.
+        case blocked
     }
 
     private static func judge(_ entry: Entry, in state: LedgerState, at now: Timestamp) -> Verdict {
@@ -187,8 +192,11 @@ package struct LostChanges: Hashable, Sendable {
             return engaged(until: end, state.fleet.killSwitch, .fleet(.engageKillSwitch(expiresAt: end)))
         case (_, .fleet(.killSwitchReleased)): return released(state.fleet.killSwitch)
         case (.app(let id), .app(let event)):
-            guard let app = state.apps[id] else { return .nothing }
-            return Self.judge(event, of: app, engaged: engaged, released: released)
+            if let app = state.apps[id] {
+                return Self.judge(event, of: app, at: now, engaged: engaged, released: released)
+            }
+            guard let end = event.killSwitchEnd, now < end else { return .nothing }
+            return .blocked
         case (_, .access(.tokenRevoked(let id))):
             guard let token = state.access.tokens[id], token.isValid(at: now) else { return .nothing }
             return .repeated(.access(.revokeToken(id: id)))
@@ -277,7 +285,7 @@ package struct LostChanges: Hashable, Sendable {
     }
 
     private static func judge(
-        _ event: AppEvent, of app: App, engaged: (Timestamp, KillSwitch?, Command) -> Verdict,
+        _ event: AppEvent, of app: App, at now: Timestamp, engaged: (Timestamp, KillSwitch?, Command) -> Verdict,
         released: (KillSwitch?) -> Verdict
     ) -> Verdict {
         func present(_ range: VersionRange) -> KillSwitch? {
@@ -287,7 +295,7 @@ package struct LostChanges: Hashable, Sendable {
         case .killSwitchEngaged(nil, let end):
             return engaged(end, app.killSwitch, .app(app.id, [.engageKillSwitch(nil, expiresAt: end)]))
         case .killSwitchEngaged(let host?, let end):
-            guard let there = app.hosts[host] else { return .nothing }
+            guard let there = app.hosts[host] else { return now < end ? .blocked : .nothing }
             return engaged(end, there.killSwitch, .app(app.id, [.engageKillSwitch(host, expiresAt: end)]))
         case .killSwitchReleased(nil): return released(app.killSwitch)
         case .killSwitchReleased(let host?): return released(app.hosts[host]?.killSwitch)
@@ -301,6 +309,16 @@ package struct LostChanges: Hashable, Sendable {
             }
             return .repeated(.app(app.id, [.revokePin(host, slot, pin)]))
         default: return .nothing
+        }
+    }
+}
+
+extension AppEvent {
+    /// When the kill switch ends that the event engages; nil for other events.
+    fileprivate var killSwitchEnd: Timestamp? {
+        switch self {
+        case .killSwitchEngaged(_, let end), .versionKillSwitchEngaged(_, let end): end
+        default: nil
         }
     }
 }

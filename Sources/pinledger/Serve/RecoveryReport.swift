@@ -103,6 +103,11 @@ struct RecoveryReport: Sendable {
             Console.print(
                 "Can be repeated with --repeat: \(Self.text(of: repetition.source)) (\(repetition.source.stream)).")
         }
+        for entry in self.changes.blocked {
+            Console.print(
+                "Can be repeated once its app or host is made again, by this command with --repeat: \(Self.text(of: .event(entry))) (\(entry.stream))."
+            )
+        }
     }
 
     static func text(of source: LostChanges.Source) -> String {
@@ -157,6 +162,7 @@ struct RecoveryReport: Sendable {
             "repeatable": .array(self.changes.repetitions.compactMap(\.source.entry).map { .integer($0.position) }),
             "repeatable_by_documents": .array(
                 self.changes.repetitions.map(\.source).filter { $0.entry == nil }.map { Self.json(of: $0) }),
+            "blocked": .array(self.changes.blocked.map { .integer($0.position) }),
             "epoch": self.plan.restoration.map { .integer($0.epoch) },
             "raised_by": self.plan.restoration.map { .integer($0.raisedBy) },
             "log_origin": self.plan.logOrigin.map { .string($0.text) },
