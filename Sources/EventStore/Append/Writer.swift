@@ -20,21 +20,21 @@ import TransparencyLog
 /// their senders got no answer, and learn the result by a repeated request with the same idempotency key.
 package actor Writer {
     let ledger: Ledger
-    private let configuration: PostgresConfiguration
+    let configuration: PostgresConfiguration
     let environment: DecisionEnvironment
     let clock: @Sendable () -> Timestamp
     let limits: Limits
-    private let logger: Logger
+    let logger: Logger
     private let metrics: AppendMetrics
 
     let queue: CommandQueue
     let largeDecisions: LargeDecisions
     private let notifier = AppendNotifier()
-    private var connection: PostgresConnection?
+    var connection: PostgresConnection?
     /// Above zero, another node was writing a moment ago, and batches wait for a lease.
     private var contention = 0
     /// This node's lease, while it has one.
-    private var lease: AppendLease?
+    var lease: AppendLease?
     /// Where the ledger ended when the last lease did.
     private var turnEnd: Int64 = 0
 
@@ -404,54 +404,6 @@ package actor Writer {
         } catch {
             await self.drop()
             for place in places where pending.answers[place] == nil { pending.settle(place, .failed(.outcomeUnknown)) }
-        }
-    }
-
-    // MARK: The connection
-
-    private func connected() async throws -> PostgresConnection {
-        if let connection = self.connection, connection.isUsable { return connection }
-        await self.drop()
-        do {
-            let connection = try await PostgresConnection.connect(self.configuration)
-            self.connection = connection
-            self.ledger.database.find(.writing, self.logger)
-            return connection
-        } catch {
-            if !Task.isCancelled { self.ledger.database.lose(.writing, error, self.logger) }
-            throw WriteFailure.unavailable("the database cannot be reached")
-        }
-    }
-
-    private func drop() async {
-        let connection = self.connection
-        (self.connection, self.lease) = (nil, nil)
-        await connection?.close()
-    }
-
-    /// Finds out whether a batch, whose connection broke before the answer, was recorded.
-    ///
-    /// - Throws: ``WriteFailure/outcomeUnknown`` where that cannot be found out for as long as ``Limits/settling``.
-    private func findOutcome(of batch: Batch) async throws -> AppendOutcome {
-        var delay = Duration.milliseconds(20)
-        let deadline = ContinuousClock.now + self.limits.settling
-        while true {
-            do {
-                let connection = try await self.connected()
-                let outcome = try await connection.transaction { @Sendable connection in
-                    try AppendOutcome(of: batch, seenFrom: connection)
-                }
-                try await connection.checkCommitsWait()
-                return outcome
-            } catch {
-                self.logger.log(.batchOutcomeUnknown, ["error": "\(error)"])
-                await self.drop()
-                guard ContinuousClock.now + delay < deadline, !Task.isCancelled else {
-                    throw WriteFailure.outcomeUnknown
-                }
-                try? await Task.sleep(for: delay)
-                delay = min(delay * 2, .seconds(1))
-            }
         }
     }
 }

@@ -45,7 +45,7 @@ package actor Publisher {
     let ledger: Ledger
     let keys: SigningKeys
     let store: DocumentStore
-    private let listener: PostgresListener
+    let listener: PostgresListener
     let schedule: Schedule
     let clock: @Sendable () -> Timestamp
     let logger: Logger
@@ -66,17 +66,17 @@ package actor Publisher {
     /// True where the last such work has failed.
     var hasFleetFailed = false
     /// The documents of other nodes that are to be fetched.
-    private var news = DocumentNews()
+    var news = DocumentNews()
     let fleetSeed = UInt64.random(in: .min ... .max)
     var unstored = UnstoredDocuments()
     /// Read at a position that this node has still to reach: the newest of each app, up to ``aheadLimit`` of them.
     private var ahead: [AppID: DocumentStore.Stored] = [:]
     /// True where some were not kept for lack of room: they are read again.
-    private var hasPassedOver = false
+    var hasPassedOver = false
     /// The last change of stored documents that this node has looked at; 0 where it is to look at all.
     var seenChange: Int64 = 0
     /// How often it was to look at all: a look that began before does not count then.
-    private var looks = 0
+    var looks = 0
     /// SHA-256 of stored bodies that are not documents, of apps of the ledger: this node signs in their place.
     var unfit: [AppID: [UInt8]] = [:]
     /// True where the database had the private half of the active key when it was last looked for.
@@ -242,84 +242,6 @@ package actor Publisher {
         for await _ in self.ledger.positions() { await self.takeReached() }
     }
 
-    /// Notes which documents other nodes publish.
-    private func followStore() async {
-        var ticks = 0
-        var isListening = false
-        for await event in self.listener.events(on: DocumentStore.channel) {
-            switch event {
-            case .notification(_, let payload): self.news.note(payload, self.table)
-            case .disconnected: isListening = false
-            case .connected:
-                isListening = true
-                // Perhaps to another server, which has other changes.
-                self.lookAtAllStored()
-                self.news.noteLook()
-            case .tick:
-                ticks += 1
-                // A fallback for a notification that is lost while nothing else happens.
-                if !isListening || ticks % 5 == 0 { self.news.noteLook() }
-            }
-        }
-    }
-
-    /// Fetches the documents that other nodes publish: all that was noted in one look, and then again.
-    private func fetchNews() async {
-        for await _ in self.news.arrivals {
-            do {
-                switch self.news.take() {
-                case .nothing: continue
-                case .apps(let apps): await self.take(try await self.store.load(apps).stored)
-                case .everything: try await self.loadOutdated()
-                }
-            } catch is CancellationError {
-                return
-            } catch {
-                self.logger.log(.documentsUnreadable, ["error": "\(error)"])
-                // What was to be looked at is among the changes of the next look.
-                try? await Task.sleep(for: Self.sweepInterval)
-                self.news.noteLook()
-            }
-            try? await Task.sleep(for: Self.newsPause)
-        }
-    }
-
-    /// The pause between two looks at what other nodes publish.
-    private static let newsPause = Duration.milliseconds(5)
-
-    func loadOutdated() async throws { try await self.loadOutdated { await self.take($0) } }
-
-    /// Has the next look at stored documents be one at all of them.
-    func lookAtAllStored() {
-        self.seenChange = 0
-        self.looks += 1
-    }
-
-    /// Reads the stored documents that are newer than those in place, as far as they have changed since the last look.
-    func loadOutdated(_ take: ([DocumentStore.Stored]) async -> Void) async throws {
-        if self.hasPassedOver {
-            self.hasPassedOver = false
-            self.lookAtAllStored()
-        }
-        let looks = self.looks
-        var seen = self.seenChange
-        while true {
-            let changes = try await self.store.changes(from: max(1, seen), newerThan: self.table)
-            for start in stride(from: 0, to: changes.outdated.count, by: 100) {
-                let part = changes.outdated[start..<min(start + 100, changes.outdated.count)]
-                let stored = try await self.store.load(part.map(\.app)).stored
-                await take(stored)
-                // Else another server has answered, which lags behind: the next look begins here again.
-                guard DocumentStore.News.areAll(part, among: stored, at: self.clock()) else { return }
-            }
-            let isKnown = changes.last != nil || seen == 0
-            seen = changes.last ?? 0
-            guard looks == self.looks else { return }
-            self.seenChange = seen
-            guard changes.isPart || !isKnown else { return }
-        }
-    }
-
     /// Publishes changes that other nodes recorded and did not publish, documents that failed, and documents due for
     /// renewal.
     private func sweep() async {
@@ -367,7 +289,7 @@ package actor Publisher {
         self.isActiveKeyStored = isStored
     }
 
-    private static let sweepInterval = Duration.milliseconds(250)
+    static let sweepInterval = Duration.milliseconds(250)
 
     // MARK: Publishing
 
