@@ -27,7 +27,7 @@ extension BatchKeys {
 }
 
 extension SnapshotKey {
-    /// What a node with these key-encryption keys makes of the one in force, and accepts of all.
+    /// The key of a node that accepts snapshots of all these key-encryption keys, and makes them with the one in force.
     package init(_ keyEncryptionKeys: KeyEncryptionKeys) throws {
         let keys = try keyEncryptionKeys.keys.map { (id: $0.id, key: try SnapshotKey($0)) }
         self.init(accepting: keys.map(\.key)) {

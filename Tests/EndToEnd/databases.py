@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import secrets
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
@@ -103,6 +104,13 @@ class Database:
             connection.execute("SET ROLE pinledger_app")
             row = connection.execute(statement, parameters).fetchone()
             return row[0] if row else None
+
+    def new_key(self) -> Path:
+        """A file with another key-encryption key."""
+        path = self.server.home / f"key-{secrets.token_hex(4)}"
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_hex(32))
+        return path
 
     def authenticate_end(self, key: Path) -> None:
         with psycopg.connect(self.superuser) as connection:

@@ -1,6 +1,5 @@
 """Events that a database login records without the key-encryption key: no node that has the key believes them."""
 
-import secrets
 import sys
 from pathlib import Path
 
@@ -21,11 +20,8 @@ def database(own_server, template_database, request):
 
 
 @pytest.fixture
-def wrong_key(own_server):
-    path = own_server.home / f"wrong-{secrets.token_hex(4)}"
-    path.touch(mode=0o600)
-    path.write_text(secrets.token_hex(32))
-    return path
+def wrong_key(database):
+    return database.new_key()
 
 
 def is_valid(api: API, token: str) -> bool:

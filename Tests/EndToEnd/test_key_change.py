@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import secrets
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,11 +21,8 @@ def database(own_server, template_database, request):
 
 
 @pytest.fixture
-def new(own_server):
-    path = own_server.home / f"next-{secrets.token_hex(4)}"
-    path.touch(mode=0o600)
-    path.write_text(secrets.token_hex(32))
-    return path
+def new(database):
+    return database.new_key()
 
 
 def name_of(key: Path) -> str:

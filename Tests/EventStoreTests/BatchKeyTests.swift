@@ -240,7 +240,7 @@ struct BatchKeyTests {
     }
 
     @Test
-    func `a MAC that only names a key puts it not in force, nor does the former MAC of the end at which it changed`()
+    func `neither a MAC that only names a key puts it in force, nor the former MAC of the end at which it changed`()
         async throws
     {
         let database = try TestDatabase.current

@@ -145,7 +145,7 @@ struct Batch: Sendable {
                 )
                 let bytes = entry.bytes
                 guard bytes.count <= Self.entryLimit else { throw .tooLarge(bytes: bytes.count) }
-                // What requests bring was parsed. What nodes record by themselves comes from rows of the database, too.
+                // Requests were parsed at the edge; events of nodes take values from rows of the database, too.
                 if origin.actor.kind == .system {
                     do { _ = try Entry(bytes: bytes) } catch { throw .unreadable("\(entry.event.type): \(error)") }
                 }

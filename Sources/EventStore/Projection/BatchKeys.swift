@@ -22,7 +22,7 @@ package final class BatchKeys: Sendable {
     /// The key in force.
     var current: BatchKey { self.keys[self.place.load(ordering: .acquiring)] }
 
-    /// What is wrong with the MAC that is stored beside an end of the ledger; nil where one of the keys has made it.
+    /// The defect of the MAC that is stored beside an end of the ledger; nil where one of the keys has made it.
     package func defect(of mac: [UInt8]?, beside end: Head) -> BatchKey.Defect? {
         guard let mac else { return .missing }
         guard let named = self.keys.first(where: { mac.starts(with: $0.id) }) else { return .otherKey }

@@ -73,7 +73,7 @@ package struct Follower: Sendable {
                 if self.ledger.knows(through: end) { continue }
                 owed.end = max(owed.end, end)
             }
-            // What was announced before is missing here: a standby that stands still would not show it.
+            // Announcements from before are missing here, and a standby that stands still would not show them.
             if case .connected = event, let end = try? await self.reader.endOfPrimary() {
                 owed.end = max(owed.end, end)
             }
@@ -113,7 +113,7 @@ package struct Follower: Sendable {
         }
     }
 
-    /// What the primary has announced and this node has not read yet.
+    /// The end that the primary has announced and this node has not read yet.
     private struct Owed {
         var end: Int64 = 0
         /// True where a standby was given its moment.

@@ -2,7 +2,7 @@ import LogLines
 import Logging
 import PinWire
 
-/// What a node's log has said of the key-encryption key that authenticates the ledger's end.
+/// The last word of a node's log about the key-encryption key that authenticates the ledger's end.
 struct KeyNews {
     private var foreign: String?
     private var current: [UInt8]?

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The key-encryption keys with which a node works: the ledger's own and, while that is being changed, the one before or after it too.
 ///
-/// What is sealed or authenticated with any of them is accepted. What the node seals and authenticates itself, it does with the one in
+/// Seals and MACs of any of them are accepted. The node seals and authenticates with the one in
 /// force: the one that authenticates the ledger's end, as the node saw it last. `pinledger key rewrap` changes that in the same
 /// transaction as all secrets, so a node with both keys records on, whenever that comes.
 package final class KeyEncryptionKeys: Sendable {

@@ -174,7 +174,7 @@ package struct LostChanges: Hashable, Sendable {
         case nothing
         case repeated(Command)
         case revived
-        /// What it was about is lost too.
+        /// Its app or host is lost too.
         case blocked
     }
 
@@ -195,8 +195,11 @@ package struct LostChanges: Hashable, Sendable {
             if let app = state.apps[id] {
                 return Self.judge(event, of: app, at: now, engaged: engaged, released: released)
             }
-            guard let end = event.killSwitchEnd, now < end else { return .nothing }
-            return .blocked
+            switch event {
+            case .killSwitchEngaged(_, let end), .versionKillSwitchEngaged(_, let end):
+                return now < end ? .blocked : .nothing
+            default: return .nothing
+            }
         case (_, .access(.tokenRevoked(let id))):
             guard let token = state.access.tokens[id], token.isValid(at: now) else { return .nothing }
             return .repeated(.access(.revokeToken(id: id)))
@@ -309,16 +312,6 @@ package struct LostChanges: Hashable, Sendable {
             }
             return .repeated(.app(app.id, [.revokePin(host, slot, pin)]))
         default: return .nothing
-        }
-    }
-}
-
-extension AppEvent {
-    /// When the kill switch ends that the event engages; nil for other events.
-    fileprivate var killSwitchEnd: Timestamp? {
-        switch self {
-        case .killSwitchEngaged(_, let end), .versionKillSwitchEngaged(_, let end): end
-        default: nil
         }
     }
 }

@@ -6,7 +6,7 @@ import PinWire
 /// all that come in between have it look once: at the apps that they name or, where those are many, at the table's list of changes. Beyond
 /// some notifications a second their texts are not read any more, and the list of changes alone says what is new.
 struct DocumentNews {
-    /// What to look at.
+    /// The next look.
     enum Look: Hashable {
         case nothing
         case apps([AppID])
@@ -50,7 +50,7 @@ struct DocumentNews {
         self.arrival.yield()
     }
 
-    /// What is to be looked at now: everything that was noted.
+    /// The look at everything that was noted.
     mutating func take() -> Look {
         defer { (self.apps, self.isEverything) = ([], false) }
         return self.isEverything ? .everything : self.apps.isEmpty ? .nothing : .apps(Array(self.apps))
