@@ -113,6 +113,16 @@ extension LogLine {
                 .warning, "this node has no memory of a ledger that has events, and begins one",
                 advice: "If the node is not new, find out who deleted its memory."
             )
+        case .endVouched:
+            .init(
+                .notice,
+                "this node remembers nothing; the ledger in the database goes on from the end that others vouch for")
+        case .vouchNotGiven:
+            .init(
+                .warning, "this node cannot see or answer nodes that ask it to vouch for the ledger; it tries again",
+                advice:
+                    "Read `error`. A new node, or one with a new volume, waits for an answer, and does not start without one."
+            )
         case .memoryUnauthenticated:
             .init(
                 .notice,

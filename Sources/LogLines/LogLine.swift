@@ -34,6 +34,8 @@ package enum LogLine: String, CaseIterable, Sendable {
     case endTrusted = "end_trusted"
     case memoryFirst = "memory_first"
     case memoryBegun = "memory_begun"
+    case endVouched = "end_vouched"
+    case vouchNotGiven = "vouch_not_given"
     case memoryUnauthenticated = "memory_unauthenticated"
     case memoryContradicted = "memory_contradicted"
     case historyRestored = "history_restored"

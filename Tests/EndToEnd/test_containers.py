@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import shutil
 import shlex
 import signal
 import ssl
@@ -204,14 +205,26 @@ def test_a_cluster_comes_from_nothing_to_a_document_and_keeps_it_while_the_datab
     for node in (server, cluster.nodes["server-1"], reader):
         node.wait_until(lambda node=node: verified(node))
 
-    # A node that comes later, with the checkpoint that the page has operators make.
+    # One more, and one whose volume is lost: those that run vouch for the ledger.
+    late = cluster.start("pinledger", "server-2")
+    late.check_probes(cluster.authority)
+    late.wait_until(lambda: verified(late))
     cluster.run("log", "open", "pins.example.com/log", **operators)
-    (cluster.home / "checkpoint").write_text(cluster.run("audit", "checkpoint", **operators) + "\n")
+    checkpoint = cluster.home / "checkpoint"
+    checkpoint.write_text(cluster.run("audit", "checkpoint", **operators) + "\n")
+    for name, kind in [("server-1", "pinledger"), ("reader-0", "pinledger-reader")]:
+        cluster.nodes[name].stop()
+        shutil.rmtree(cluster.home / name / "state")
+        again = cluster.start(kind, name)
+        again.wait_until(lambda again=again: verified(again))
+
+    # Where none runs that could, the checkpoint that the page has operators make does.
+    cluster.stop()
+    shutil.rmtree(cluster.home / "server-2" / "state")
     late = cluster.node("pinledger", "server-2")
     late.spawn()
     assert late.process.wait(timeout=300) != 0 and "this node remembers nothing" in late.tail()
-    late = cluster.start("pinledger", "server-2", expect_checkpoint=str(cluster.home / "checkpoint"))
-    late.check_probes(cluster.authority)
+    late = cluster.start("pinledger", "server-2", expect_checkpoint=str(checkpoint))
     late.wait_until(lambda: verified(late))
 
     # All are restarted while the database is away: read-only nodes keep the service of documents up.

@@ -4,11 +4,13 @@ import json
 import shutil
 import subprocess
 
+import psycopg
 import pytest
 from documents import verify
 from nodes import start_node
 from pinledger import BINARY, API, Server, eventually, free_port, host_body
 from restored import KEPT, LOST, Restored, codes, is_halted
+from vouching import answering, asked
 
 
 @pytest.fixture(scope="module")
@@ -174,11 +176,13 @@ def test_a_node_without_a_memory_starts_only_if_told_to_trust_the_database(resto
         [BINARY, "serve", "--database", restored.server.connection_string, "--trust-database"],
         capture_output=True, text=True, timeout=300)  # fmt: skip
     assert said.returncode == 2 and "--trust-database needs --state-directory or --kek-file" in said.stderr
-    state = str(restored.server.home / "stranger")
-    said = restored.refused(restored.server.connection_string, state=state)
+    state, database = str(restored.server.home / "stranger"), restored.restore("trusted")
+    # Nobody vouches: those that ran when the backup was made have reported in it that they do.
+    restored.postgres("psql", "-d", "trusted", "-c", "DELETE FROM pinledger.node")
+    said = restored.refused(database, state=state)
     assert "this node remembers nothing" in said and "--expect-checkpoint" in said, said
     for name, options in (("trusting", ["--trust-database"]), ("trusted", [])):
-        node, api = restored.start(name, restored.server.connection_string, *options, state=state)
+        node, api = restored.start(name, database, *options, state=state)
         try:
             assert api.get("/readyz?for=writes").status == 200
             assert ("memory_begun" in codes(node)) == bool(options)
@@ -209,6 +213,36 @@ def test_a_further_node_trusts_no_database_beside_a_node_that_is_halted(restored
         is_halted(api, "a backup was restored")
         said = restored.refused(backup, "--trust-database", state=str(restored.server.home / "further"))
         assert "--trust-database is refused" in said and "is halted" in said and "pinledger handbook recovery" in said, said
+    finally:
+        node.stop()
+
+
+def test_the_answer_of_another_database_shows_that_a_backup_was_restored(restored):
+    """Someone passes the challenge on to nodes of the right database, and their answer back."""
+    backup = restored.restore("relayed")
+    # Nodes that do not run are not asked: whoever passes answers on says that one does.
+    with psycopg.connect(backup) as connection:
+        connection.execute("SELECT pinledger.report_node(md5('1'), 'relay', '0.1', 14, 1, false, 'running', 1)")
+    node, _ = restored.start("right", restored.server.connection_string)
+    with answering(backup, lambda challenge: asked(restored.server.connection_string, challenge)):
+        further, api = restored.start("relayed", backup, state=str(restored.server.home / "relayed"))
+    try:
+        is_halted(api, "a backup was restored")
+        assert "memory_contradicted" in codes(further) and "end_vouched" not in codes(further)
+    finally:
+        further.stop()
+        node.stop()
+    # What stands there is no memory of the node's.
+    assert not (restored.server.home / "relayed" / "memory").exists()
+
+
+def test_no_node_begins_beside_one_that_is_halted(restored):
+    database = restored.restore("halted")
+    node, api = restored.start("contradicted", database)
+    try:
+        is_halted(api, "a backup was restored")
+        said = restored.refused(database, state=str(restored.server.home / "beside"))
+        assert "does not begin beside" in said and "is halted" in said and "pinledger handbook recovery" in said, said
     finally:
         node.stop()
 

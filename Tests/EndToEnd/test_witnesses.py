@@ -246,6 +246,15 @@ def test_a_node_that_remembers_nothing_asks_the_witnesses(witnessed):
             assert "memory_contradicted" in codes(node)
         finally:
             node.stop()
+    # Also where nobody tells it to, and no node runs that it could ask.
+    database = witnessed.restore("asked")
+    witnessed.postgres("psql", "-d", "asked", "-c", "DELETE FROM pinledger.node")
+    node, api = witnessed.start("asking-by-itself", database, *CALLS, state=str(witnessed.server.home / "asking-by-itself"))
+    try:
+        is_halted(api, "a backup was restored")
+        assert "memory_contradicted" in codes(node)
+    finally:
+        node.stop()
 
 
 def test_a_node_does_not_start_on_the_word_of_too_few_witnesses(witnessed):

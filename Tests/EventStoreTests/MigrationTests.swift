@@ -60,17 +60,20 @@ struct MigrationTests {
         #expect(connection.isUsable)
     }
 
+    /// The last migration of this program.
+    private static let last = Migration.all.map(\.version).max() ?? 0
+
     /// This program's migrations and one of a later program.
     private static func later(_ firstLine: String) -> (migrator: Migrator, version: Int32) {
-        let version = (Migration.all.map(\.version).max() ?? 0) + 1
+        let version = Self.last + 1
         let sql = "\(firstLine)\nSET LOCAL ROLE pinledger_owner; CREATE TABLE pinledger.later ();"
         return (Migrator(migrations: Migration.all + [Migration(version, "later", sql)]), version)
     }
 
     @Test(
         arguments: [
-            ("-- works-with: 13", true), ("-- works-with: 9", true), ("-- works-with: 14", false), ("", false),
-            ("-- works-with: ten", false), ("\n-- works-with: 13", false),
+            ("-- works-with: \(last)", true), ("-- works-with: 9", true), ("-- works-with: \(last + 1)", false),
+            ("", false), ("-- works-with: ten", false), ("\n-- works-with: \(last)", false),
         ])
     func `the database of a later program is used where its migrations say so`(firstLine: String, isUsed: Bool)
         async throws
@@ -96,8 +99,8 @@ struct MigrationTests {
             _ = try await Migrator().migrate(on: connection)
             let id = String(repeating: "a", count: 32)
             try await database.execute(
-                "SELECT pinledger.report_node('\(id)', 'host:1', '0.1', 13, 1, false, 'running', 0)")
-            let harmless = try await Self.later("-- works-with: 13").migrator.migrate(on: connection)
+                "SELECT pinledger.report_node('\(id)', 'host:1', '0.1', \(Self.last), 1, false, 'running', 0)")
+            let harmless = try await Self.later("-- works-with: \(Self.last)").migrator.migrate(on: connection)
             #expect(harmless.count == 1)
             try await database.execute(
                 "DELETE FROM pinledger.migration WHERE name = 'later'; DROP TABLE pinledger.later")
@@ -112,9 +115,9 @@ struct MigrationTests {
 
     /// This program's migrations and one that needs a lock for which it waits behind every reader of the events.
     private static func altering(_ patience: Migrator.Patience) -> Migrator {
-        let version = (Migration.all.map(\.version).max() ?? 0) + 1
+        let version = Self.last + 1
         let sql =
-            "-- works-with: 13\nSET LOCAL ROLE pinledger_owner; ALTER TABLE pinledger.event ADD COLUMN later integer;"
+            "-- works-with: \(Self.last)\nSET LOCAL ROLE pinledger_owner; ALTER TABLE pinledger.event ADD COLUMN later integer;"
         return Migrator(migrations: Migration.all + [Migration(version, "later", sql)], patience: patience)
     }
 

@@ -11,6 +11,7 @@ INTERPOLATED = {
     "EventStore/Audit/AuditDeposits": {"PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "EventStore/Audit/LedgerAuditor": {"AuditPage.columns"},
     "EventStore/Database/NodeRegistry": {"isLive", "Self.isLive", "PostgresConfiguration.isPrimaryAndWaitsForNone"},
+    "EventStore/Database/VouchRequests": {"PostgresConfiguration.isPrimaryAndWaitsForNone"},
     "EventStore/Database/Statements": {"PostgresConfiguration.commitsWait", "fold", "days"},
     "EventStore/Pruning/BundleWriter": {"columns", "positions.lowerBound", "positions.upperBound"},
     "EventStore/Read/BulkReader": {"LedgerPage.columns", "positions.lowerBound", "positions.upperBound"},

@@ -87,6 +87,26 @@ package struct NodeRegistry: Sendable {
         try await self.pool.read(Self.recent).map(Node.init)
     }
 
+    /// True where a node that may record counts as running, as the primary knows: on a standby that has stood still, none does.
+    package func hasLiveWriter() async throws -> Bool {
+        try await self.pool.askPrimary(
+            """
+            SELECT CASE WHEN NOT pg_is_in_recovery()
+                THEN EXISTS (SELECT FROM pinledger.node WHERE NOT is_read_only AND \(Self.isLive)) END
+            """, []) ?? true
+    }
+
+    /// The name of a live node that is halted, as the primary knows; nil where there is none.
+    package func haltedNode() async throws -> String? {
+        let name = try await self.pool.askPrimary(
+            """
+            SELECT CASE WHEN NOT pg_is_in_recovery() THEN coalesce(
+                (SELECT name FROM pinledger.node WHERE state = $1 AND \(Self.isLive) ORDER BY name LIMIT 1), '') END
+            """, [.text(NodeReport.halted)]
+        ) { row throws(PostgresError) in try row.optionalText(0) }
+        return name.flatMap { $0.isEmpty ? nil : String(shown: $0.utf8) }
+    }
+
     /// The same, on a connection.
     package static func nodes(on connection: isolated PostgresConnection) throws -> [Node] {
         try connection.query(Self.recent).map(Node.init)

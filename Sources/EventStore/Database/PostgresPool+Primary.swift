@@ -7,13 +7,20 @@ extension PostgresPool {
     /// - Returns: The answer; nil where the string names this standby alone.
     /// - Throws: ``PostgresError``, also where no host is a primary, or the primary lets the node not in.
     func askPrimary(_ sql: String, _ parameters: [PostgresValue]) async throws -> Bool? {
-        if let answer = try await self.query(sql, parameters).only.optionalBool(0) { return answer }
+        try await self.askPrimary(sql, parameters) { try $0.optionalBool(0) }
+    }
+
+    /// The same, of a value that `read` takes from the answer's row.
+    func askPrimary<Value: Sendable>(
+        _ sql: String, _ parameters: [PostgresValue], _ read: (PostgresRow) throws -> Value?
+    ) async throws -> Value? {
+        if let answer = try read(try await self.query(sql, parameters).only) { return answer }
         guard self.configuration.namesSeveralServers else { return nil }
         var configuration = self.configuration
         configuration.preferredServer = .readWrite
         let connection = try await PostgresConnection.connect(configuration)
-        let answer: Result<Bool?, any Error>
-        do { answer = .success(try await connection.query(sql, parameters).only.optionalBool(0)) } catch {
+        let answer: Result<Value?, any Error>
+        do { answer = .success(try read(try await connection.query(sql, parameters).only)) } catch {
             answer = .failure(error)
         }
         await connection.close()

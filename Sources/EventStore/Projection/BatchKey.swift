@@ -30,7 +30,7 @@ package struct BatchKey: Sendable {
     /// The key's public name: 8 bytes.
     package let id: [UInt8]
     private let authenticator: @Sendable ([UInt8]) -> [UInt8]
-    private let signer: BatchSigner?
+    let signer: BatchSigner?
 
     /// - Parameters:
     ///   - id: 8 bytes; the database refuses MACs with any other number of them.

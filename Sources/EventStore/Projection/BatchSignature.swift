@@ -20,14 +20,15 @@ package struct BatchSigner: Sendable {
     }
 
     /// What is stored, 72 bytes: the key's id, and the signature.
-    func signature(of end: Head) -> [UInt8]? {
-        self.sign(BatchVerifier.message(for: end)).map { self.id + $0 }
-    }
+    func signature(of end: Head) -> [UInt8]? { self.signature(over: BatchVerifier.message(for: end)) }
 
     /// The same of a snapshot, by the digest that ends it.
     func signature(ofSnapshot seal: [UInt8]) -> [UInt8]? {
-        self.sign(BatchVerifier.message(forSnapshot: seal)).map { self.id + $0 }
+        self.signature(over: BatchVerifier.message(forSnapshot: seal))
     }
+
+    /// - Parameter message: Begins with a text that says of what it is: the key signs several kinds.
+    func signature(over message: [UInt8]) -> [UInt8]? { self.sign(message).map { self.id + $0 } }
 }
 
 /// What verifies the signatures of batches and snapshots: the public half of a batch key.
@@ -75,7 +76,7 @@ package struct BatchVerifier: Sendable {
         self.defect(of: signature, over: Self.message(forSnapshot: seal)) == nil
     }
 
-    private func defect(of signature: [UInt8]?, over message: [UInt8]) -> Defect? {
+    func defect(of signature: [UInt8]?, over message: [UInt8]) -> Defect? {
         guard let signature else { return .missing }
         guard signature.starts(with: self.id) else { return .otherKey }
         return self.verify(Array(signature.dropFirst(self.id.count)), message) ? nil : .wrong

@@ -80,7 +80,7 @@ package final class Ledger: Sendable {
     private let changes = Atomic<UInt64>(0)
 
     /// What this node authenticates batches with; nil where it has no key-encryption key.
-    let keys: BatchKeys?
+    package let keys: BatchKeys?
 
     /// The public keys by whose signatures a node without ``keys`` follows the ledger; none where it believes what it reads.
     let verifiers: [BatchVerifier]

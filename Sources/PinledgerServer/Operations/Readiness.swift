@@ -27,8 +27,11 @@ struct Readiness: Sendable {
     /// The node's state in one word, as other nodes are told: one of ``stateNames``.
     let stateName: String
 
+    /// The ``stateName`` of a node that nothing keeps from anything.
+    static let running = "running"
+
     static let stateNames = [
-        "running", "starting", "draining", "suspended", "unsigned", "other_key", "upgrade_needed", NodeReport.halted,
+        Self.running, "starting", "draining", "suspended", "unsigned", "other_key", "upgrade_needed", NodeReport.halted,
     ]
 
     init(_ services: Services) {
@@ -51,7 +54,7 @@ struct Readiness: Sendable {
         let begun =
             services.ledger.unsigned != nil ? "unsigned" : services.ledger.foreignKey != nil ? "other_key" : nil
         self.state = halt ?? (isDraining ? "draining" : isReading ? "starting" : begun)
-        self.stateName = self.state ?? (isSuspended ? "suspended" : "running")
+        self.stateName = self.state ?? (isSuspended ? "suspended" : Self.running)
     }
 
     func allows(_ use: Use) -> Bool {

@@ -82,6 +82,9 @@ package actor NodeMemoryKeeper {
         table.observe { [changes] in changes.add($0) }
     }
 
+    /// True where the ledger in the database goes on from the node's memory: what the node then says of it is known from outside the database.
+    package nonisolated var isContinued: Bool { if case .continued = self.standing { true } else { false } }
+
     /// Writes what is new until cancelled, and once more then.
     package func run() async {
         let changes = self.changes

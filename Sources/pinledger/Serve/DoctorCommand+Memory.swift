@@ -32,9 +32,10 @@ extension DoctorCommand {
                 }
                 return Finding(
                     subject: subject, verdict: .warn,
-                    detail: "none yet, and the database has events: nothing shows that none is missing",
+                    detail:
+                        "none yet, and the database has events: a node that starts asks others whether any is missing",
                     advice:
-                        "Start this node once with --expect-checkpoint and a checkpoint that you keep, or, while no other node is halted, with --trust-database. If it is not new, find out who deleted its memory."
+                        "Start this node while another one runs that remembers the ledger: `pinledger handbook backup`, \"A node without memory\". If it is not new, find out who deleted its memory."
                 )
             }
             do {

@@ -39,7 +39,7 @@ extension Node {
 
     /// The last checkpoint of each witness that answers, which the log has signed. At least as many as the quorum have to
     /// answer, and one in any case.
-    private func checkpointsOfWitnesses(_ log: LogSettings) async throws -> [Checkpoint] {
+    func checkpointsOfWitnesses(_ log: LogSettings) async throws -> [Checkpoint] {
         let origin = try Self.origin(of: log)
         let (checkpoints, failures) = await self.withOutgoingClient { client in
             var checkpoints: [Checkpoint] = []
@@ -61,7 +61,7 @@ extension Node {
                     ? "the ledger names no witness that could be asked for a checkpoint"
                     : "\(checkpoints.count) of \(log.witnesses.count) witnesses gave a checkpoint of \(origin): \(said)",
                 advice:
-                    "Try again when the witnesses answer, give --expect-checkpoint a file, or start this node once with --trust-database and without --expect-checkpoint.",
+                    "Try again when the witnesses answer, start a node that remembers the ledger, which this one asks where it has no --expect-checkpoint, give --expect-checkpoint a file, or start this node once with --trust-database and without it.",
                 status: .unreachable
             )
         }

@@ -29,19 +29,7 @@ extension Node {
     ) async throws -> Recollection {
         let configuration = self.configuration.memory
         for expected in try await self.expectedAtStart(ledger) {
-            let size = Int64(clamping: expected.size)
-            let epoch = ledger.view.state.epoch(ofLog: expected.origin)
-            try Self.check(expected, isOf: ledger)
-            try await self.waitForStandby(ledger, follower, pool, size, in: epoch)
-            if let fault = try await Self.fault(ledger, pool, size, expected.root) {
-                if ledger.view.state.fleet.hasEnded(historyOf: size, in: epoch) {
-                    self.logger.log(
-                        .historyRestored, ["epoch": "\(ledger.view.state.fleet.epoch)", "fault": "\(fault)"])
-                } else {
-                    self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
-                    ledger.halt(fault)
-                }
-            }
+            try await self.halt(ledger, follower, pool, unlessItGoesOnFrom: expected)
         }
         guard let directory = configuration.directory else { return Recollection() }
         do {
@@ -58,6 +46,32 @@ extension Node {
         } catch let failure as NodeMemoryFile.Failure {
             let text = failure.text(file.path)
             throw CommandFailure(text.message, advice: text.advice)
+        }
+    }
+
+    /// Halts the node where the ledger does not go on from a checkpoint.
+    func halt(
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, unlessItGoesOnFrom expected: Checkpoint
+    ) async throws {
+        try Self.check(expected, isOf: ledger)
+        try await self.halt(
+            ledger, follower, pool, unlessItGoesOnFrom: Int64(clamping: expected.size), expected.root,
+            in: ledger.view.state.epoch(ofLog: expected.origin))
+    }
+
+    /// The same for an end of the ledger in an epoch; nil for one that is not known.
+    func halt(
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, unlessItGoesOnFrom position: Int64,
+        _ root: LogHash, in epoch: Int64?
+    ) async throws {
+        try await self.waitForStandby(ledger, follower, pool, position, in: epoch)
+        guard let fault = try await Self.fault(ledger, pool, position, root) else { return }
+        let fleet = ledger.view.state.fleet
+        if fleet.hasEnded(historyOf: position, in: epoch) {
+            self.logger.log(.historyRestored, ["epoch": "\(fleet.epoch)", "fault": "\(fault)"])
+        } else {
+            self.logger.log(.memoryContradicted, ["fault": "\(fault)"])
+            ledger.halt(fault)
         }
     }
 
@@ -119,7 +133,8 @@ extension Node {
             recalled.documents = memory.documents
             if isTrusted { ledger.remember(keys: memory.keys, at: memory.position) }
         } else {
-            try await self.checkBeginning(ledger, pool)
+            try await self.checkBeginning(ledger, follower, pool)
+            isContinued = isContinued && ledger.fault.map(\.meansUpgrade) ?? true
             let isFirst = await Self.isFirstStart(ledger, file)
             self.logger.log(isFirst ? .memoryFirst : .memoryBegun, ["file": "\(file.path)"])
         }
@@ -133,20 +148,6 @@ extension Node {
         try await keeper.update()
         recalled.keeper = keeper
         return recalled
-    }
-
-    /// A node without a memory cannot tell an old backup from the present database, so an operator has to vouch for it.
-    private func checkBeginning(_ ledger: Ledger, _ pool: PostgresPool) async throws {
-        let configuration = self.configuration.memory
-        guard ledger.fault.map(\.meansUpgrade) ?? true, ledger.position > 0, configuration.expected == nil else {
-            return
-        }
-        guard !configuration.trustsDatabase else { return try await self.checkOthersAgree(pool) }
-        throw CommandFailure(
-            "this node remembers nothing, and the database has \(ledger.position) events: nothing shows that none is missing",
-            advice:
-                "Give it a checkpoint that `pinledger audit checkpoint` prints on a node that runs, with --expect-checkpoint FILE, or start it once with --trust-database."
-        )
     }
 
     /// True where nothing can have been deleted: the ledger is whole and has no event, and the state directory never held anything. A

@@ -20,9 +20,20 @@ extension Node {
                 return NodeRegistry.doubt(of: nodes, aboutLedgerOf: position)
             }
         }
-        guard let doubt else { return }
-        throw CommandFailure(
-            "--trust-database is refused: \(doubt)",
+        if let doubt { throw Self.refusal("--trust-database is refused", doubt) }
+    }
+
+    /// Refuses to begin where a node that shares the database is halted: what it remembers may be all that shows a loss.
+    func checkNoneIsHalted(_ pool: PostgresPool) async throws {
+        guard let name = try await NodeRegistry(pool: pool).haltedNode() else { return }
+        throw Self.refusal(
+            "this node remembers nothing, and does not begin beside a node that may know of a loss",
+            "the node \(name), which shares this database, is halted")
+    }
+
+    private static func refusal(_ refused: String, _ doubt: String) -> CommandFailure {
+        CommandFailure(
+            "\(refused): \(doubt)",
             advice:
                 "Read that node's log. If it says that events are missing or were replaced, follow `pinledger handbook recovery`. To vouch for the ledger, give --expect-checkpoint what `pinledger audit checkpoint` prints. Where the ledger is right all the same, stop the other nodes first; one that was killed counts for a minute.",
             status: .notVerified)

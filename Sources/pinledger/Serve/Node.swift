@@ -139,6 +139,12 @@ struct Node {
             if let keyEncryptionKeys = self.configuration.keyEncryptionKeys {
                 begin(SecretWorker(services: services, keyEncryptionKeys: keyEncryptionKeys).run)
             }
+            if let keys = ledger.keys {
+                begin {
+                    guard await progress.started()?.keeper?.isContinued == true else { return }
+                    await VouchingWorker(services: services, keys: keys).run()
+                }
+            }
         } else {
             begin(AuditDepositor(services: services, node: Self.name).run)
         }
