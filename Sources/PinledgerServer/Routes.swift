@@ -25,8 +25,8 @@ struct Routes: Sendable {
         let compat = CompatServices(services: services, answers: CompatAnswers(services: services))
         let others = LedgerAnswers(services: services, compat: compat.answers)
         self.answers = PreparedAnswers(
-            documents: services.publisher.table, intake: services.adoption.intake, maxAge: services.documentMaxAge,
-            others: others.answer)
+            documents: services.publisher.table, intake: services.adoption.intake, caching: services.caching,
+            clock: services.clock, others: others.answer)
         self.push = DocumentPush(
             table: services.publisher.table, limit: limits.streams, networkLimit: limits.streamsOfOneNetwork,
             heartbeat: limits.heartbeat, intake: services.adoption.intake,
@@ -38,7 +38,7 @@ struct Routes: Sendable {
                 answers: self.answers, intake: services.adoption.intake, missing: services.missing,
                 keySet: self.keySet
             ).routes
-            + RootRoutes(answers: RootAnswers(roots: services.roots)).routes
+            + RootRoutes(answers: RootAnswers(caching: services.caching, roots: services.roots)).routes
             + DocumentFeedRoutes(
                 feed: DocumentFeed(table: services.publisher.table), heartbeat: limits.heartbeat,
                 rights: services.rights

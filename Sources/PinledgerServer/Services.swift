@@ -39,8 +39,7 @@ package struct Services: Sendable {
     package var firebase: PushStatus
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
-    /// How long clients and caches may use a document before asking again, in seconds.
-    package var documentMaxAge: Int
+    package var caching: ClientCaching
     /// Verifies tokens of identity providers; nil on a node that gives no sessions.
     package let identityTokens: IdentityTokenVerifier?
     /// Who says in which country a client is.
@@ -75,7 +74,7 @@ package struct Services: Sendable {
         telemetry: TelemetryServices,
         webhooks: WebhookServices? = nil,
         firebase: PushStatus = PushStatus(projects: []), clock: @escaping @Sendable () -> Timestamp, logger: Logger,
-        documentMaxAge: Int,
+        caching: ClientCaching = ClientCaching(),
         countries: CountrySource = CountrySource(), version: String, observations: ObservationSummary,
         probeScheduler: ProbeScheduler,
         environment: DecisionEnvironment, metrics: MetricRegistry = MetricRegistry()
@@ -101,7 +100,7 @@ package struct Services: Sendable {
         self.firebase = firebase
         self.clock = clock
         self.logger = logger
-        self.documentMaxAge = documentMaxAge
+        self.caching = caching
         self.countries = countries
         self.version = version
         self.observations = observations

@@ -34,7 +34,7 @@ enum ExampleServer {
             logKeys: SigningKeys(pool: pool, keyEncryptionKeys: nil),
             clientKeys: ClientKeys(pool: pool, keyEncryptionKeys: nil), adoption: Self.recorder(),
             telemetry: Self.telemetry(pool, logger), clock: clock, logger: logger,
-            documentMaxAge: 60, version: "test",
+            version: "test",
             observations: ObservationSummary(), probeScheduler: Self.probeScheduler(pool, ledger, clock, logger),
             environment: DecisionEnvironment { _ in false }
         )

@@ -13,8 +13,7 @@ package struct EdgeServices: Sendable {
     /// Who may follow all documents.
     package let downstream: DownstreamTokens
     package let trustedProxies: TrustedProxies
-    /// How long clients and caches may use a document before asking again, in seconds.
-    package let documentMaxAge: Int
+    package let caching: ClientCaching
     package let clock: @Sendable () -> Timestamp
     package let logger: Logger
     package let version: String
@@ -28,7 +27,7 @@ package struct EdgeServices: Sendable {
     package init(
         documents: EdgeDocuments, roots: EdgeRoots, status: EdgeStatus, reports: ReportQueue,
         downstream: DownstreamTokens,
-        trustedProxies: TrustedProxies, documentMaxAge: Int, clock: @escaping @Sendable () -> Timestamp,
+        trustedProxies: TrustedProxies, caching: ClientCaching, clock: @escaping @Sendable () -> Timestamp,
         logger: Logger, version: String, metrics: MetricRegistry = MetricRegistry()
     ) {
         self.documents = documents
@@ -37,7 +36,7 @@ package struct EdgeServices: Sendable {
         self.reports = reports
         self.downstream = downstream
         self.trustedProxies = trustedProxies
-        self.documentMaxAge = documentMaxAge
+        self.caching = caching
         self.clock = clock
         self.logger = logger
         self.version = version

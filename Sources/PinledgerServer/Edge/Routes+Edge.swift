@@ -8,9 +8,9 @@ import Signals
 extension Routes {
     /// The operations of an edge: those of clients that need neither the ledger nor a key, and those of monitoring systems.
     init(edge: EdgeServices, limits: Server.Limits, tallies: ListenerTallies) {
-        let keySet = EdgeKeySet(keys: edge.documents.keys)
+        let keySet = EdgeKeySet(keys: edge.documents.keys, caching: edge.caching)
         let answers = PreparedAnswers(
-            documents: edge.table, intake: nil, maxAge: edge.documentMaxAge, others: keySet.answer)
+            documents: edge.table, intake: nil, caching: edge.caching, clock: edge.clock, others: keySet.answer)
         let push = DocumentPush(
             table: edge.table, limit: limits.streams, networkLimit: limits.streamsOfOneNetwork,
             heartbeat: limits.heartbeat, trustedProxies: edge.trustedProxies)
@@ -27,7 +27,7 @@ extension Routes {
         let metrics = EdgeMetrics(services: edge, push: push, tallies: tallies)
         self.init(
             all: ClientRoutes(answers: answers, intake: nil, missing: missing, keySet: { keySet.current }).routes
-                + RootRoutes(answers: RootAnswers(roots: edge.knownRoots)).routes
+                + RootRoutes(answers: RootAnswers(caching: edge.caching, roots: edge.knownRoots)).routes
                 + StreamRoutes(push: push, missing: missing).routes
                 + DocumentFeedRoutes(
                     feed: DocumentFeed(table: edge.table), heartbeat: limits.heartbeat, rights: edge.downstream.rights

@@ -4,12 +4,13 @@ package enum ClientHeaders {
     package static let documentType = "application/jose"
     /// A key set (RFC 7517 section 8.5.2).
     package static let keySetType = "application/jwk-set+json"
-    package static let keySetCaching = "public, max-age=300, stale-if-error=86400"
-
     /// A root of trust: TUF metadata. One version of it never changes.
     package static let rootType = "application/json"
-    package static let rootCaching = "public, max-age=300, stale-if-error=86400"
 
-    /// - Parameter maxAge: How long clients and caches may use a document before asking again, in seconds.
-    package static func documentCaching(maxAge: Int) -> String { "public, max-age=\(maxAge), stale-if-error=86400" }
+    /// How long key sets and roots of trust may be used before asking again, in seconds.
+    package static let keyMaxAge = 300
+
+    /// What every cache may keep, in seconds. Of what ends, a server says besides how long it may be used while the server fails
+    /// (``ClientCaching``); a static copy cannot, as nobody says it anew while the end comes near.
+    package static func caching(maxAge: Int) -> String { "public, max-age=\(maxAge)" }
 }

@@ -165,11 +165,11 @@ struct EdgeExportCommand: AsyncParsableCommand {
         guard let objects else { return }
         var lines = [
             Self.object(
-                Self.keySetPath, keySet, type: ClientHeaders.keySetType, caching: ClientHeaders.keySetCaching)
+                Self.keySetPath, keySet, type: ClientHeaders.keySetType, caching: ClientHeaders.caching(maxAge: ClientHeaders.keyMaxAge))
         ]
         for (path, bytes) in Self.files(of: roots) {
             lines.append(
-                Self.object(path, bytes, type: ClientHeaders.rootType, caching: ClientHeaders.rootCaching))
+                Self.object(path, bytes, type: ClientHeaders.rootType, caching: ClientHeaders.caching(maxAge: ClientHeaders.keyMaxAge)))
         }
         for app in apps.sorted() {
             let path = Self.path(of: app)
@@ -177,7 +177,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
             lines.append(
                 Self.object(
                     path, bytes, type: ClientHeaders.documentType,
-                    caching: ClientHeaders.documentCaching(maxAge: maxAge)))
+                    caching: ClientHeaders.caching(maxAge: maxAge)))
         }
         let text = lines.map { $0.canonicalText + "\n" }.joined()
         do { try Data(text.utf8).write(to: URL(fileURLWithPath: objects), options: .atomic) } catch {

@@ -49,7 +49,7 @@ struct EdgeNode {
         let services = EdgeServices(
             documents: documents, roots: roots, status: EdgeStatus(), reports: ReportQueue(),
             downstream: configuration.downstream, trustedProxies: configuration.trustedProxies,
-            documentMaxAge: configuration.documentMaxAge, clock: Node.clock, logger: logger, version: Version.text)
+            caching: configuration.caching, clock: Node.clock, logger: logger, version: Version.text)
         let limits = Descriptors.fit(configuration.limits, logger)
         let accessLog: AccessLog?
         do throws(AccessLog.Unusable) {

@@ -45,6 +45,12 @@ struct EdgeOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "How long caches may go on serving what they have while this edge fails, and a document no longer than it is valid; 0 for not at all. Default: 3600. [env: PINLEDGER_STALE_IF_ERROR]",
+            valueName: "seconds"))
+    var staleIfError: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "Addresses of proxies whose X-Forwarded-For is trusted, such as 10.0.0.0/8. May be repeated. [env: PINLEDGER_TRUSTED_PROXY, separated by commas]",
             valueName: "range"))
     var trustedProxy: [String] = []
@@ -86,7 +92,7 @@ struct EdgeConfiguration: Sendable {
     let downstream: DownstreamTokens
     let listen: ListenAddress
     let metricsListen: ListenAddress?
-    let documentMaxAge: Int
+    let caching: ClientCaching
     let trustedProxies: TrustedProxies
     let logLevel: Logger.Level
     let logFormat: LogFormat
@@ -135,7 +141,7 @@ struct EdgeConfiguration: Sendable {
         self.metricsListen = try settings.text(.metricsListen, options.metricsListen).map {
             try settings.address(.metricsListen, $0)
         }
-        self.documentMaxAge = try settings.number(.documentMaxAge, options.documentMaxAge, or: 60, in: 0...86_400)
+        self.caching = try settings.caching(options.documentMaxAge, options.staleIfError)
         self.trustedProxies = TrustedProxies(try settings.networks(.trustedProxy, options.trustedProxy))
         self.logLevel = try NodeConfiguration.logLevel(settings, options.logLevel)
         self.logFormat = try NodeConfiguration.logFormat(settings, options.logFormat)

@@ -13,4 +13,10 @@ struct DocumentOptions: ParsableArguments {
             "How long caches may keep a document before asking again; at most half of --document-lifetime. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
             valueName: "seconds"))
     var documentMaxAge: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long caches may go on serving what they have while this server fails, and a document no longer than it is valid; 0 for not at all. Default: 3600. [env: PINLEDGER_STALE_IF_ERROR]",
+            valueName: "seconds"))
+    var staleIfError: Int?
 }

@@ -351,7 +351,7 @@ struct Node {
             webhooks: self.webhookTools(pool, tracer, metrics),
             firebase: PushStatus(projects: Set(self.configuration.firebase.accounts.map(\.project))), clock: now,
             logger: self.logger,
-            documentMaxAge: self.configuration.documentMaxAge,
+            caching: self.configuration.caching,
             countries: CountrySource(
                 field: self.configuration.countryHeader, database: self.configuration.countryDatabase,
                 trustedProxies: self.trustedProxies),

@@ -73,7 +73,7 @@ struct NodeConfiguration: Sendable {
     /// How long a change may take, from its arrival to its answer.
     var databaseTimeout: Duration
     var documentLifetime: Int64
-    var documentMaxAge: Int
+    var caching: ClientCaching
     /// The field in which a trusted proxy states a client's country.
     var countryHeader: HTTPField.Name?
     /// The database of addresses' countries.
@@ -162,11 +162,10 @@ struct NodeConfiguration: Sendable {
             try settings.number(.databaseTimeout, options.databaseTimeout, or: 5, in: 0.5...86_400))
         self.documentLifetime = try settings.number(
             .documentLifetime, options.documents.documentLifetime, or: 86_400, in: (isTrial ? 1 : 300)...31_536_000)
-        self.documentMaxAge = try settings.number(
-            .documentMaxAge, options.documents.documentMaxAge, or: 60, in: 0...86_400)
+        self.caching = try settings.caching(options.documents.documentMaxAge, options.documents.staleIfError)
         // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
         // expired.
-        guard isTrial || Int64(self.documentMaxAge) <= self.documentLifetime / 2 else {
+        guard isTrial || Int64(self.caching.maxAge) <= self.documentLifetime / 2 else {
             throw settings.failure(
                 .documentMaxAge, "must be at most half of \(settings.name(of: .documentLifetime))")
         }

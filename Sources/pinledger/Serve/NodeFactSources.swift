@@ -3,6 +3,7 @@ import Exposition
 import Keys
 import Logging
 import PinWire
+import PinledgerServer
 import Pinning
 import Postgres
 import Probing
@@ -52,7 +53,7 @@ struct NodeFactSources: Sendable {
         let suffixes = try PublicSuffixList.load()
         let windows = RenewalSummary()
         let facts = ExternalFacts(
-            documentLifetime: configuration.documentLifetime, documentMaxAge: Int64(configuration.documentMaxAge),
+            documentLifetime: configuration.documentLifetime, documentMaxAge: Int64(configuration.caching.maxAge),
             ownHosts: configuration.probing.ownHosts, horizons: configuration.horizons,
             endpoint: { observations.facts(of: $0) },
             adoption: { app, version in adoption.facts(of: app)?.signed.share(holdingAtLeast: version) },

@@ -16,6 +16,7 @@ enum Setting: String, CaseIterable, Sendable {
     case requireSynchronous = "require_synchronous"
     case documentLifetime = "document_lifetime"
     case documentMaxAge = "document_max_age"
+    case staleIfError = "stale_if_error"
     case countryHeader = "country_header"
     case countryDatabase = "country_database"
     case logLevel = "log_level"
@@ -94,7 +95,7 @@ enum Setting: String, CaseIterable, Sendable {
             (.downstreamTokenFile, _):
             program == .edge
         case (_, .server): true
-        case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.logLevel, .edge),
+        case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.staleIfError, .edge), (.logLevel, .edge),
             (.logFormat, .edge), (.accessLog, .edge),
             (.tlsCertificate, .edge), (.tlsKey, .edge), (.maxConnections, .edge), (.clientStreams, .edge),
             (.connectionsPerNetwork, .edge), (.streamsPerNetwork, .edge), (.requestsPerNetwork, .edge),
@@ -137,7 +138,7 @@ enum Setting: String, CaseIterable, Sendable {
         case .logFormat, .accessLog, .otlpEndpoint, .otlpCAFile, .traceRatio, .listen, .adminListen, .metricsListen,
             .batchPublicKey, .bundles, .readOnly, .writeQueue,
             .databaseTimeout,
-            .requireSynchronous, .documentLifetime, .documentMaxAge, .countryHeader, .countryDatabase, .tlsCertificate,
+            .requireSynchronous, .documentLifetime, .documentMaxAge, .staleIfError, .countryHeader, .countryDatabase, .tlsCertificate,
             .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
             .webhookTimeout, .webhookCAFile, .firebaseInterval, .firebaseEndpoint, .maxConnections, .clientStreams,
             .streamsPerNetwork, .requestMemory, .headerTimeout, .idleTimeout, .bodyTimeout, .writeTimeout, .drainDelay,

@@ -84,7 +84,7 @@ final class ExampleServer {
                     store: TelemetryStore(pool: pool), intake: TelemetryIntake(salts: salts, rate: 0), node: "cost",
                     thread: ThreadExecutor(), logger: logger, clock: clock),
                 secrets: TelemetrySecrets(pool: pool, keyEncryptionKeys: nil)),
-            clock: clock, logger: logger, documentMaxAge: 60, version: "cost",
+            clock: clock, logger: logger, version: "cost",
             observations: ObservationSummary(),
             probeScheduler: ProbeScheduler(
                 summary: ObservationSummary(), store: ObservationStore(pool: pool), ledger: ledger, vantage: "here",

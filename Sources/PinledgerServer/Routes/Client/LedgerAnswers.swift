@@ -16,13 +16,15 @@ final class LedgerAnswers: Sendable {
     /// Whether other parts of a request than its target state the device's country.
     private let knowsCountries: Bool
     private let compat: CompatAnswers
+    private let caching: ClientCaching
     private let keySet = Mutex<(version: Int64, answer: PreparedAnswer)?>(nil)
 
     init(services: Services, compat: CompatAnswers) {
         self.compat = compat
         self.ledger = services.ledger
+        self.caching = services.caching
         self.knowsCountries = !services.countries.isEmpty
-        let (intake, maxAge) = (services.adoption.intake, services.documentMaxAge)
+        let (intake, maxAge) = (services.adoption.intake, services.caching.maxAge)
         self.evaluated = EvaluatedDocuments(
             documents: services.publisher.table,
             signer: EvaluatedSigner(ledger: services.ledger, keys: services.keys)
@@ -79,7 +81,7 @@ final class LedgerAnswers: Sendable {
                 ($0.createdAt, $0.kid) < ($1.createdAt, $1.kid)
             }
             let json = JWK.set(trusted.compactMap { Ed25519PublicKey($0.publicKey).map { JWK($0) } })
-            let answer = PreparedAnswer.keySet(PreparedBody(json.canonicalBytes))
+            let answer = PreparedAnswer.keySet(PreparedBody(json.canonicalBytes), self.caching)
             prepared = (keys.version, answer)
             return answer
         }
@@ -88,8 +90,7 @@ final class LedgerAnswers: Sendable {
 
 extension PreparedAnswer {
     /// The answer with a key set (RFC 7517 section 5).
-    static func keySet(_ body: PreparedBody) -> PreparedAnswer {
-        PreparedAnswer(
-            contentType: ClientHeaders.keySetType, cacheControl: ClientHeaders.keySetCaching, body: body)
+    static func keySet(_ body: PreparedBody, _ caching: ClientCaching) -> PreparedAnswer {
+        PreparedAnswer(contentType: ClientHeaders.keySetType, cacheControl: caching.keySet, body: body)
     }
 }

@@ -40,7 +40,7 @@ final class PreparedAnswer: Sendable {
     /// Nil where the resource is not a document.
     let document: Document?
     private let contentType: String
-    private let cacheControl: String
+    let cacheControl: String
     /// For HTML for people: what a browser may do with it. Nil for everything else.
     private let securityPolicy: String?
     private let tags: [(coding: ContentCoding, text: String)]

@@ -1,4 +1,5 @@
 import NIOCore
+import PinWire
 import Publishing
 import Signals
 import Synchronization
@@ -10,25 +11,32 @@ final class PreparedAnswers: Sendable {
         var answer: PreparedAnswer
         /// The document table's generation in which it was found current.
         var generation: UInt64
+        /// When caches are to be told something else of it; nil for never.
+        var end: ContinuousClock.Instant?
+
+        func isCurrent(in generation: UInt64) -> Bool {
+            self.generation == generation && self.end.map { ContinuousClock.now < $0 } ?? true
+        }
     }
 
     private let documents: DocumentTable
     private let intake: AdoptionIntake?
-    private let documentCacheControl: String
+    private let caching: ClientCaching
+    private let clock: @Sendable () -> Timestamp
     private let others: @Sendable (UnsafeRawBufferPointer) -> PreparedAnswer?
     private let answers = Mutex<[String: Entry]>([:])
 
     /// - Parameters:
     ///   - intake: Counts the clients of documents; nil to count none.
-    ///   - maxAge: How long clients and caches may use a document before asking again, in seconds.
     ///   - others: The answers to all other targets, as ``answer(to:)`` gives them.
     init(
-        documents: DocumentTable, intake: AdoptionIntake?, maxAge: Int,
-        others: @escaping @Sendable (UnsafeRawBufferPointer) -> PreparedAnswer?
+        documents: DocumentTable, intake: AdoptionIntake?, caching: ClientCaching,
+        clock: @escaping @Sendable () -> Timestamp, others: @escaping @Sendable (UnsafeRawBufferPointer) -> PreparedAnswer?
     ) {
         self.documents = documents
         self.intake = intake
-        self.documentCacheControl = ClientHeaders.documentCaching(maxAge: maxAge)
+        self.caching = caching
+        self.clock = clock
         self.others = others
     }
 
@@ -53,18 +61,22 @@ final class PreparedAnswers: Sendable {
         // Read first: a document that is published from here on makes the entry outdated.
         let generation = self.documents.generation
         let known = self.answers.withLock { $0[app] }
-        if let known, known.generation == generation { return known.answer }
+        if let known, known.isCurrent(in: generation) { return known.answer }
         guard let document = self.documents[named: app] else { return nil }
+        let now = self.clock()
+        let told = self.caching.document(endingAt: document.expiresAt, at: now)
         let answer =
-            if let known, known.answer.body.isSame(as: document.body) { known.answer } else {
+            if let known, known.answer.body.isSame(as: document.body), known.answer.cacheControl == told.cacheControl {
+                known.answer
+            } else {
                 PreparedAnswer(
-                    contentType: ClientHeaders.documentType, cacheControl: self.documentCacheControl,
-                    body: document.body,
+                    contentType: ClientHeaders.documentType, cacheControl: told.cacheControl, body: document.body,
                     document: self.intake.map {
                         PreparedAnswer.Document(appIndex: $0.index(of: document.app), version: document.version)
                     })
             }
-        self.answers.withLock { $0[app] = Entry(answer: answer, generation: generation) }
+        let end = told.until.map { ContinuousClock.now + .microseconds($0.microseconds - now.microseconds) }
+        self.answers.withLock { $0[app] = Entry(answer: answer, generation: generation, end: end) }
         return answer
     }
 }
