@@ -84,6 +84,10 @@ static const unsigned char edge[] = {
 #embed "pages/edge.md"
 };
 
+static const unsigned char caching[] = {
+#embed "pages/caching.md"
+};
+
 static const unsigned char packages[] = {
 #embed "pages/packages.md"
 };
@@ -187,6 +191,7 @@ static const struct handbook_text pages[] = {
     {"declared-state", declared_state, sizeof declared_state},
     {"deployment", deployment, sizeof deployment},
     {"edge", edge, sizeof edge},
+    {"caching", caching, sizeof caching},
     {"packages", packages, sizeof packages},
     {"containers", containers, sizeof containers},
     {"high-availability", high_availability, sizeof high_availability},

@@ -11,8 +11,9 @@ package struct Upstream: Sendable {
     private let client: HTTPClient
     /// For reports alone: however slowly the upstream takes them, documents do not wait for a connection.
     private let reportClient: HTTPClient
-    /// Scheme, host and port, and perhaps a path: without a slash at the end.
-    private let base: String
+    private let addresses: UpstreamAddresses
+    /// For reports alone: clients decide when they are sent, and with what answer, and must not decide whose documents are served.
+    private let reportAddresses: UpstreamAddresses
     private let tokenFile: String?
     private let userAgent: String
 
@@ -24,10 +25,15 @@ package struct Upstream: Sendable {
     private static let answerLimit = 64 * 1024
 
     /// - Parameters:
+    ///   - addresses: Where it is: those after the first are asked where the one before fails. At least one.
     ///   - tokenFile: The file with the token for the upstream, which is read for each list and stream, so that a new one needs no
     ///     restart; nil to send none.
     ///   - tls: How the upstream is verified.
-    package init(base: String, tokenFile: String?, tls: TLSConfiguration, userAgent: String) {
+    ///   - onChange: Called with the address that is asked from now on, and with why the one before is not.
+    package init(
+        addresses: [String], tokenFile: String?, tls: TLSConfiguration, userAgent: String,
+        onChange: @escaping @Sendable (_ address: String, _ failure: UpstreamFailure) -> Void = { _, _ in }
+    ) {
         var configuration = HTTPClient.Configuration()
         configuration.redirectConfiguration = .disallow
         configuration.timeout = .init(connect: .seconds(5), read: Self.silence)
@@ -38,7 +44,8 @@ package struct Upstream: Sendable {
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 32
         self.client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
         self.reportClient = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
-        self.base = base.hasSuffix("/") ? String(base.dropLast()) : base
+        self.addresses = UpstreamAddresses(addresses, onChange: onChange)
+        self.reportAddresses = UpstreamAddresses(addresses) { _, _ in }
         self.tokenFile = tokenFile
         self.userAgent = userAgent
     }
@@ -53,37 +60,43 @@ package struct Upstream: Sendable {
 
     /// The list of the documents; nil where the one with this tag is still right.
     package func list(ifNoneMatch tag: String?) async throws(UpstreamFailure) -> DocumentList? {
-        var request = try await self.authorized("/client/v1/documents")
-        if let tag { request.headers.add(name: "If-None-Match", value: tag) }
-        let (head, body) = try await self.send(request, atMost: DocumentList.byteLimit)
-        switch head.status.code {
-        case 304 where tag != nil: return nil
-        case 200: return try DocumentList(body, tag: head.tag)
-        default: throw Self.failure(head, body)
+        try await self.addresses.ask { address throws(UpstreamFailure) in
+            var request = try await self.authorized(address, "/client/v1/documents")
+            if let tag { request.headers.add(name: "If-None-Match", value: tag) }
+            let (head, body) = try await self.send(request, atMost: DocumentList.byteLimit)
+            switch head.status.code {
+            case 304 where tag != nil: return nil
+            case 200: return try DocumentList(body, tag: head.tag)
+            default: throw Self.failure(head, body)
+            }
         }
     }
 
     /// An app's document, unverified.
     package func document(of app: AppID) async throws(UpstreamFailure) -> [UInt8] {
-        let (head, body) = try await self.send(
-            self.request("/client/v1/apps/\(app)/document"), atMost: CompactJWS.maximumSize)
-        guard head.status == .ok else { throw Self.failure(head, body) }
-        return body
+        try await self.addresses.ask { address throws(UpstreamFailure) in
+            let (head, body) = try await self.send(
+                self.request(address, "/client/v1/apps/\(app)/document"), atMost: CompactJWS.maximumSize)
+            guard head.status == .ok else { throw Self.failure(head, body) }
+            return body
+        }
     }
 
     /// A root of trust, unverified; nil where the upstream has none of this version.
     func root(version: Int64) async throws(UpstreamFailure) -> [UInt8]? {
-        let (head, body) = try await self.send(
-            self.request("/client/v1/roots/\(version)"), atMost: RootOfTrust.byteLimit)
-        switch head.status.code {
-        case 200: return body
-        // An upstream of an earlier release has no roots.
-        case 404: return nil
-        default: throw Self.failure(head, body)
+        try await self.addresses.ask { address throws(UpstreamFailure) in
+            let (head, body) = try await self.send(
+                self.request(address, "/client/v1/roots/\(version)"), atMost: RootOfTrust.byteLimit)
+            switch head.status.code {
+            case 200: return body
+            // An upstream of an earlier release has no roots.
+            case 404: return nil
+            default: throw Self.failure(head, body)
+            }
         }
     }
 
-    /// Follows the stream of all documents until it ends.
+    /// Follows the stream of all documents until it ends. Where it fails, the next address is asked the next time.
     ///
     /// - Parameters:
     ///   - onOpen: Called once the upstream has begun to answer. What is published from then on is told.
@@ -92,7 +105,15 @@ package struct Upstream: Sendable {
     package func follow(
         onOpen: () -> Void, take: (DocumentNews) -> Void
     ) async throws(UpstreamFailure) -> Double? {
-        let request = try await self.authorized("/client/v1/documents/stream")
+        try await self.addresses.askOne { address throws(UpstreamFailure) in
+            try await self.follow(address, onOpen: onOpen, take: take)
+        }
+    }
+
+    private func follow(
+        _ address: String, onOpen: () -> Void, take: (DocumentNews) -> Void
+    ) async throws(UpstreamFailure) -> Double? {
+        let request = try await self.authorized(address, "/client/v1/documents/stream")
         let begun = ContinuousClock.now
         var reader = DocumentNewsReader()
         do {
@@ -133,7 +154,13 @@ package struct Upstream: Sendable {
     ///
     /// - Throws: Why the upstream takes none at the moment.
     func send(_ report: WaitingReport) async throws(UpstreamFailure) -> Receipt {
-        var request = self.request(report.path)
+        try await self.reportAddresses.ask { address throws(UpstreamFailure) in
+            try await self.send(report, to: address)
+        }
+    }
+
+    private func send(_ report: WaitingReport, to address: String) async throws(UpstreamFailure) -> Receipt {
+        var request = self.request(address, report.path)
         request.method = .POST
         for field in report.fields { request.headers.add(name: field.name, value: field.value) }
         request.headers.add(name: "X-Forwarded-For", value: report.address)
@@ -149,14 +176,14 @@ package struct Upstream: Sendable {
 
     // MARK: Requests
 
-    private func request(_ path: String) -> HTTPClientRequest {
-        var request = HTTPClientRequest(url: self.base + path)
+    private func request(_ address: String, _ path: String) -> HTTPClientRequest {
+        var request = HTTPClientRequest(url: address + path)
         request.headers.add(name: "User-Agent", value: self.userAgent)
         return request
     }
 
-    private func authorized(_ path: String) async throws(UpstreamFailure) -> HTTPClientRequest {
-        var request = self.request(path)
+    private func authorized(_ address: String, _ path: String) async throws(UpstreamFailure) -> HTTPClientRequest {
+        var request = self.request(address, path)
         guard let file = self.tokenFile else { return request }
         let read = await DetachedThread.run { () -> Result<[UInt8], PrivateFile.Failure> in
             do throws(PrivateFile.Failure) { return .success(try PrivateFile.read(file, atMost: 4096)) } catch {

@@ -144,6 +144,10 @@ extension LogLine {
             .init(
                 .error, "this node's memory cannot be written; the node tries again",
                 advice: "Read `error`. Check the disk and the rights of --state-directory.")
+        case .upstreamChanged:
+            .init(
+                .warning, "an address of the upstream gives no answer that can be used; this edge asks the next one",
+                advice: "Read `error`, and check the address before `upstream` in the order of --upstream.")
         case .upstreamLost:
             .init(
                 .error, "the upstream gives no answer that can be used; this edge serves what it has, and tries again",

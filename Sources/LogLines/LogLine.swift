@@ -77,6 +77,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case documentClash = "document_clash"
     case documentsContradictLedger = "documents_contradict_ledger"
     case documentsForked = "documents_forked"
+    case upstreamChanged = "upstream_changed"
     case upstreamLost = "upstream_lost"
     case upstreamBack = "upstream_back"
     case upstreamDocumentRefused = "upstream_document_refused"

@@ -304,6 +304,54 @@ def test_an_upstream_that_makes_up_apps_fills_neither_log_nor_memory(kept, liar)
     assert len(kept.said("upstream_document_refused")) <= 40
 
 
+# MARK: Several addresses of the upstream
+
+
+def test_an_edge_whose_first_address_does_not_answer_begins_with_the_next_one(site):
+    edge = site.edge("--upstream", f"http://127.0.0.1:{site.server.port}", upstream=free_port()).start_ready()
+    for app in APPS:
+        edge.follows(site.server.api, app)
+    assert edge.said("upstream_changed")[0]["upstream"] == f"http://127.0.0.1:{site.server.port}"
+    edge.stop()
+
+
+def test_an_edge_goes_on_to_the_next_address_when_one_ends(site, liar):
+    for app in APPS:
+        document = site.server.api.document(app)
+        liar.documents[app] = document.body
+        liar.listed[app] = (document["ETag"], site.server.api.payload(app)["version"])
+    edge = site.edge("--upstream", f"http://127.0.0.1:{site.server.port}", upstream=liar.port).start_ready()
+    eventually(lambda: edge.sample("pinledger_upstream_stream") == 1, "the stream")
+    assert edge.said("upstream_changed") == []
+    liar.answers = {path: answer(503, b"{}") for path in ("/client/v1/documents", "/client/v1/documents/stream")}
+    for stream in liar.streams:
+        stream.put(None)
+    rename(site.server.api, ONE)
+    edge.follows(site.server.api, ONE)
+    assert edge.said("upstream_changed")[0]["upstream"] == f"http://127.0.0.1:{site.server.port}"
+    eventually(lambda: edge.sample("pinledger_upstream_stream") == 1, "the stream of the next one")
+    # Reports go there too.
+    report = json.dumps({"outcomes": [failure(1)]}).encode()
+    assert edge.api.request("POST", f"/client/v1/apps/{ONE}/reports", report, token=None).status == 202
+    eventually(lambda: edge.sample("pinledger_edge_reports_total", outcome="forwarded") == 1, "the report")
+    edge.stop()
+
+
+def test_reports_that_an_address_refuses_leave_documents_where_they_are(site, liar):
+    for app in APPS:
+        document = site.server.api.document(app)
+        liar.documents[app] = document.body
+        liar.listed[app] = (document["ETag"], site.server.api.payload(app)["version"])
+    path = f"/client/v1/apps/{ONE}/reports"
+    liar.answers[path] = answer(503, b"{}")
+    edge = site.edge("--upstream", f"http://127.0.0.1:{site.server.port}", upstream=liar.port).start_ready()
+    report = json.dumps({"outcomes": [failure(1)]}).encode()
+    assert edge.api.request("POST", path, report, token=None).status == 202
+    eventually(lambda: edge.sample("pinledger_edge_reports_total", outcome="forwarded") == 1, "the report, at the next address")
+    assert edge.said("upstream_changed") == []
+    edge.stop()
+
+
 # MARK: Reports
 
 

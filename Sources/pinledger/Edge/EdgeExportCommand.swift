@@ -42,7 +42,7 @@ struct EdgeExportCommand: AsyncParsableCommand {
         let settings = try self.file.settings(of: .edge)
         let maxAge = try settings.number(.documentMaxAge, self.documentMaxAge, or: 60, in: 0...86_400)
         let keys = try self.options.keys(settings)
-        let upstream = try self.options.address(settings).open()
+        let upstream = try self.options.address(settings).open { _, _ in }
         let outcome = await self.export(from: upstream, keys, maxAge: maxAge)
         await upstream.close()
         try outcome.get()
@@ -165,11 +165,14 @@ struct EdgeExportCommand: AsyncParsableCommand {
         guard let objects else { return }
         var lines = [
             Self.object(
-                Self.keySetPath, keySet, type: ClientHeaders.keySetType, caching: ClientHeaders.caching(maxAge: ClientHeaders.keyMaxAge))
+                Self.keySetPath, keySet, type: ClientHeaders.keySetType,
+                caching: ClientHeaders.caching(maxAge: ClientHeaders.keyMaxAge))
         ]
         for (path, bytes) in Self.files(of: roots) {
             lines.append(
-                Self.object(path, bytes, type: ClientHeaders.rootType, caching: ClientHeaders.caching(maxAge: ClientHeaders.keyMaxAge)))
+                Self.object(
+                    path, bytes, type: ClientHeaders.rootType,
+                    caching: ClientHeaders.caching(maxAge: ClientHeaders.keyMaxAge)))
         }
         for app in apps.sorted() {
             let path = Self.path(of: app)

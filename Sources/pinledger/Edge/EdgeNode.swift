@@ -31,7 +31,9 @@ struct EdgeNode {
     /// - Parameter onServing: Called once the clients' listener is bound, with its port.
     func run(onServing: @escaping @Sendable (Int) async -> Void) async throws {
         EventLoops.fitToProcessors()
-        let upstream = self.configuration.upstream.open()
+        let upstream = self.configuration.upstream.open { [logger] address, failure in
+            logger.log(.upstreamChanged, ["upstream": "\(address)", "error": "\(failure)"])
+        }
         let failure = await self.serve(from: upstream, onServing)
         await upstream.close()
         if let failure { throw failure }

@@ -9,9 +9,9 @@ import Publishing
 struct UpstreamOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Address of the server, or edge, whose documents to serve: where clients ask it. [env: PINLEDGER_UPSTREAM]",
+            "Address of the server, or edge, whose documents to serve: where clients ask it. May be repeated: the next one is asked where one fails. [env: PINLEDGER_UPSTREAM, separated by commas]",
             valueName: "url"))
-    var upstream: String?
+    var upstream: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -33,11 +33,21 @@ struct UpstreamOptions: ParsableArguments {
 
     /// Where the upstream is.
     func address(_ settings: Settings) throws -> UpstreamAddress {
-        guard let base = settings.text(.upstream, self.upstream) else {
+        let addresses = settings.list(.upstream, self.upstream)
+        guard !addresses.isEmpty else {
             throw CommandFailure(
                 "no upstream is given", advice: "Give --upstream, such as --upstream https://pins.example.com.",
                 status: .usage)
         }
+        let tokenFile = settings.text(.upstreamTokenFile, self.upstreamTokenFile)
+        for address in addresses { try Self.check(address, settings, sendsToken: tokenFile != nil) }
+        let authorities = settings.text(.upstreamCAFile, self.upstreamCAFile)
+        let trust: ServerTrust = authorities.map { .authorities(file: $0) } ?? .system
+        return UpstreamAddress(
+            all: addresses, tokenFile: tokenFile, tls: try settings.locating(.upstreamCAFile, trust.configuration))
+    }
+
+    private static func check(_ base: String, _ settings: Settings, sendsToken: Bool) throws {
         guard URL(string: base)?.user == nil, URL(string: base)?.password == nil else {
             throw settings.failure(
                 .upstream, "must not hold a user or a password", advice: "Give the token by --upstream-token-file.")
@@ -48,16 +58,11 @@ struct UpstreamOptions: ParsableArguments {
             throw settings.failure(
                 .upstream, "must be an address such as https://pins.example.com, and is \(String(shown: base.utf8))")
         }
-        let tokenFile = settings.text(.upstreamTokenFile, self.upstreamTokenFile)
-        guard url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) || tokenFile == nil else {
+        guard url.scheme?.lowercased() == "https" || LoopbackHost.contains(host) || !sendsToken else {
             throw settings.failure(
                 .upstream, "is plain http, and the token would go there in the clear",
                 advice: "Use an https address: the token lets its holder read the names of your apps.")
         }
-        let authorities = settings.text(.upstreamCAFile, self.upstreamCAFile)
-        let trust: ServerTrust = authorities.map { .authorities(file: $0) } ?? .system
-        return UpstreamAddress(
-            base: base, tokenFile: tokenFile, tls: try settings.locating(.upstreamCAFile, trust.configuration))
     }
 
     /// The keys that documents are verified with.
@@ -79,12 +84,17 @@ struct UpstreamOptions: ParsableArguments {
 
 /// An upstream before it is asked.
 struct UpstreamAddress: Sendable {
-    let base: String
+    /// At least one.
+    let all: [String]
     let tokenFile: String?
     let tls: TLSConfiguration
 
     /// The upstream, which the caller closes.
-    func open() -> Upstream {
-        Upstream(base: self.base, tokenFile: self.tokenFile, tls: self.tls, userAgent: "pinledger/\(Version.text)")
+    ///
+    /// - Parameter onChange: Called with the address that is asked from now on, and with why the one before is not.
+    func open(onChange: @escaping @Sendable (_ address: String, _ failure: UpstreamFailure) -> Void) -> Upstream {
+        Upstream(
+            addresses: self.all, tokenFile: self.tokenFile, tls: self.tls, userAgent: "pinledger/\(Version.text)",
+            onChange: onChange)
     }
 }

@@ -95,7 +95,8 @@ enum Setting: String, CaseIterable, Sendable {
             (.downstreamTokenFile, _):
             program == .edge
         case (_, .server): true
-        case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.staleIfError, .edge), (.logLevel, .edge),
+        case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.staleIfError, .edge),
+            (.logLevel, .edge),
             (.logFormat, .edge), (.accessLog, .edge),
             (.tlsCertificate, .edge), (.tlsKey, .edge), (.maxConnections, .edge), (.clientStreams, .edge),
             (.connectionsPerNetwork, .edge), (.streamsPerNetwork, .edge), (.requestsPerNetwork, .edge),
@@ -118,7 +119,7 @@ enum Setting: String, CaseIterable, Sendable {
         switch self {
         case .readOnly, .requireSynchronous, .adminBehindProxy, .snapshotAudit, .allowHTTPWebhooks: .flag
         case .batchPublicKey, .allowPrivateRange, .firebaseCredentials, .resolve, .publicName, .acmeDirectory,
-            .trustedProxy:
+            .trustedProxy, .upstream:
             .list
         default: .text
         }
@@ -138,7 +139,8 @@ enum Setting: String, CaseIterable, Sendable {
         case .logFormat, .accessLog, .otlpEndpoint, .otlpCAFile, .traceRatio, .listen, .adminListen, .metricsListen,
             .batchPublicKey, .bundles, .readOnly, .writeQueue,
             .databaseTimeout,
-            .requireSynchronous, .documentLifetime, .documentMaxAge, .staleIfError, .countryHeader, .countryDatabase, .tlsCertificate,
+            .requireSynchronous, .documentLifetime, .documentMaxAge, .staleIfError, .countryHeader, .countryDatabase,
+            .tlsCertificate,
             .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
             .webhookTimeout, .webhookCAFile, .firebaseInterval, .firebaseEndpoint, .maxConnections, .clientStreams,
             .streamsPerNetwork, .requestMemory, .headerTimeout, .idleTimeout, .bodyTimeout, .writeTimeout, .drainDelay,
