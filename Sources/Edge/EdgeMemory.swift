@@ -19,8 +19,14 @@ package struct EdgeMemory: Sendable {
     private let file: KeptDocumentsFile
     private let documents: EdgeDocuments
     private let logger: Logger
+    private let onOutcome: @Sendable (Bool) -> Void
 
-    package init(directory: String, documents: EdgeDocuments, logger: Logger) {
+    /// - Parameter onOutcome: Called after each attempt to keep documents, with false where they cannot be kept.
+    package init(
+        directory: String, documents: EdgeDocuments, logger: Logger,
+        onOutcome: @escaping @Sendable (Bool) -> Void = { _ in }
+    ) {
+        self.onOutcome = onOutcome
         self.file = KeptDocumentsFile(directory: directory)
         self.documents = documents
         self.logger = logger
@@ -47,7 +53,9 @@ package struct EdgeMemory: Sendable {
     /// Writes what changes until cancelled, and once more then.
     package func run() async {
         await self.documents.table.checkAll()
-        let writer = Writer(keeper: DocumentKeeper(file: self.file), documents: self.documents, logger: self.logger)
+        let writer = Writer(
+            keeper: DocumentKeeper(file: self.file), documents: self.documents, logger: self.logger,
+            onOutcome: self.onOutcome)
         await PeriodicWorker(every: .seconds(1)).run { await writer.keep() }
         await finish(within: .seconds(5)) { await writer.keep() }
     }
@@ -56,10 +64,15 @@ package struct EdgeMemory: Sendable {
         private var keeper: DocumentKeeper
         private let documents: EdgeDocuments
         private let logger: Logger
+        private let onOutcome: @Sendable (Bool) -> Void
         /// The table's generation that is in the file.
         private var written: UInt64?
 
-        init(keeper: DocumentKeeper, documents: EdgeDocuments, logger: Logger) {
+        init(
+            keeper: DocumentKeeper, documents: EdgeDocuments, logger: Logger,
+            onOutcome: @escaping @Sendable (Bool) -> Void
+        ) {
+            self.onOutcome = onOutcome
             self.keeper = keeper
             self.documents = documents
             self.logger = logger
@@ -74,8 +87,10 @@ package struct EdgeMemory: Sendable {
             do throws(PrivateFile.Failure) {
                 if try await keeper.keep(served + self.documents.withheld.all, isComplete: isComplete) {
                     self.written = generation
+                    self.onOutcome(true)
                 }
             } catch {
+                self.onOutcome(false)
                 self.logger.log(.memoryNotKept, ["error": "\(error.text("the memory", keeper.file.path).message)"])
             }
             self.keeper = keeper

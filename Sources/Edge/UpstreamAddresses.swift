@@ -28,7 +28,7 @@ final class UpstreamAddresses: Sendable {
         if isFirst, next != place { self.onChange(self.all[next], failure) }
     }
 
-    /// Asks one address after the other, each once, until one gives an answer or refuses for a reason that is none of its own.
+    /// Asks one address after the other, each once, until one gives an answer or refuses for a reason that others share.
     func ask<Answer>(
         _ ask: (_ address: String) async throws(UpstreamFailure) -> Answer
     ) async throws(UpstreamFailure) -> Answer {

@@ -11,6 +11,12 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case processorTime = "pinledger_processor_seconds"
     case openFiles = "pinledger_open_files"
 
+    // The node's own files
+    case memoryUnkept = "pinledger_memory_unkept_seconds"
+    case refusedFiles = "pinledger_refused_files"
+    case ownCertificateExpiry = "pinledger_own_certificate_expiry_timestamp_seconds"
+    case ownCertificateLifetime = "pinledger_own_certificate_lifetime_seconds"
+
     // What the node can do
     case nodeState = "pinledger_node_state"
     case nodeUse = "pinledger_node_use"
@@ -35,6 +41,8 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case snapshotDuration = "pinledger_snapshot_duration_seconds"
     case databaseConnections = "pinledger_database_connections"
     case databaseWaiting = "pinledger_database_waiting_requests"
+    case databaseStandbys = "pinledger_database_standbys"
+    case archiveFailing = "pinledger_database_archive_failing"
 
     // Documents
     case apps = "pinledger_apps"
@@ -43,6 +51,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
     case documentsBehind = "pinledger_documents_behind"
     case expiredDocuments = "pinledger_expired_documents"
     case documentExpiry = "pinledger_next_document_expiry_timestamp_seconds"
+    case documentLifetime = "pinledger_next_document_lifetime_seconds"
 
     // What servers present, and what clients hold and report
     case probes = "pinledger_probes"
@@ -105,6 +114,20 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .residentMemory: Declaration(.gauge, "Memory of the process that is in RAM, in bytes.")
         case .processorTime: Declaration(.counter, "Processor time of the process, user and system, in seconds.")
         case .openFiles: Declaration(.gauge, "Files and sockets that the process has open.")
+        case .memoryUnkept:
+            Declaration(
+                .gauge,
+                "For how long a node or edge with a state directory has not been able to keep there what it serves, in seconds; 0 where all is kept."
+            )
+        case .refusedFiles:
+            Declaration(
+                .gauge,
+                "Files that were replaced and cannot be used: the configuration, the certificate, keys or tokens. What was read before stays in use."
+            )
+        case .ownCertificateExpiry:
+            Declaration(.gauge, "When the TLS certificate of the node's listeners ends, in seconds since 1970.")
+        case .ownCertificateLifetime:
+            Declaration(.gauge, "How long that certificate is valid in all, in seconds.")
         case .nodeState:
             Declaration(
                 .gauge,
@@ -117,8 +140,8 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .requests:
             Declaration(
                 .counter,
-                "Requests that an operation of the contract answered. Those answered from prepared bytes, and those for paths without an operation, are not counted here.",
-                labels: ["operation", "status"])
+                "Requests that an operation of the contract answered. Those answered from prepared bytes, and those for paths without an operation, are not counted here. The caller is client, operator, or monitoring: health checks and scrapes.",
+                labels: ["operation", "status", "caller"])
         case .requestDuration:
             Declaration(
                 .histogram, "Time from the whole head of a request to its answer, in seconds.", labels: ["operation"],
@@ -172,6 +195,13 @@ package enum MetricFamily: String, CaseIterable, Sendable {
         case .databaseConnections:
             Declaration(.gauge, "Connections of the pool for reading, in use or idle.", labels: ["use"])
         case .databaseWaiting: Declaration(.gauge, "Requests that wait for a connection of the pool.")
+        case .databaseStandbys:
+            Declaration(.gauge, "Processes that receive the primary's log: standbys, and programs that archive it.")
+        case .archiveFailing:
+            Declaration(
+                .gauge,
+                "1 while the primary's archive command has failed since it last succeeded, or else 0. Nodes whose database archives nothing do not show it."
+            )
         case .apps: Declaration(.gauge, "Apps, archived ones included.")
         case .documents: Declaration(.gauge, "Documents that the node serves.")
         case .signedDocuments: Declaration(.counter, "Documents that the node signed: new versions, and renewed ones.")
@@ -183,6 +213,7 @@ package enum MetricFamily: String, CaseIterable, Sendable {
             Declaration(.gauge, "Documents that the node serves although clients take them no more.")
         case .documentExpiry:
             Declaration(.gauge, "When the first of the documents ends that the node serves, in seconds since 1970.")
+        case .documentLifetime: Declaration(.gauge, "How long that document is valid in all, in seconds.")
         case .withheldDocuments:
             Declaration(
                 .gauge, "Documents that an edge keeps and does not serve, because their key is not trusted now.")

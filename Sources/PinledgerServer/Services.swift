@@ -40,6 +40,7 @@ package struct Services: Sendable {
     package var clock: @Sendable () -> Timestamp
     package var logger: Logger
     package var caching: ClientCaching
+    package let health: NodeHealth
     /// Verifies tokens of identity providers; nil on a node that gives no sessions.
     package let identityTokens: IdentityTokenVerifier?
     /// Who says in which country a client is.
@@ -101,6 +102,7 @@ package struct Services: Sendable {
         self.clock = clock
         self.logger = logger
         self.caching = caching
+        self.health = NodeHealth(clock: clock)
         self.countries = countries
         self.version = version
         self.observations = observations

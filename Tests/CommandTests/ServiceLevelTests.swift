@@ -1,5 +1,4 @@
 import Exposition
-import Foundation
 import Testing
 
 @testable import pinledger
@@ -14,12 +13,12 @@ import Testing
     private static let node = """
         # HELP pinledger_requests_total x
         pinledger_prepared_answers_total{status="200"} 9990
-        pinledger_requests_total{operation="getDocument",status="200"} 8
-        pinledger_requests_total{operation="getDocument",status="500"} 2
-        pinledger_requests_total{operation="getApp",status="404"} 7
-        pinledger_requests_total{operation="getApp",status="401"} 50
-        pinledger_requests_total{operation="getReadiness",status="503"} 50
-        pinledger_requests_total{operation="getApp",status="503"} 3
+        pinledger_requests_total{operation="getDocument",status="200",caller="client"} 8
+        pinledger_requests_total{operation="getDocument",status="500",caller="client"} 2
+        pinledger_requests_total{operation="getApp",status="404",caller="operator"} 7
+        pinledger_requests_total{operation="getApp",status="401",caller="operator"} 50
+        pinledger_requests_total{operation="getReadiness",status="503",caller="monitoring"} 50
+        pinledger_requests_total{operation="getApp",status="503",caller="operator"} 3
         pinledger_append_duration_seconds_bucket{le="1"} 90
         pinledger_append_duration_seconds_bucket{le="+Inf"} 100
         pinledger_append_duration_seconds_count 100
@@ -59,18 +58,6 @@ import Testing
         #expect(try Self.level("nodes_serve", levels).share == 0.5)
         // Nobody asked: no promise was broken.
         #expect(try Self.level("changes_in_time", levels).isKept)
-    }
-
-    @Test func `clients are those of the contract`() throws {
-        let file = SourceTexts.root.appending(path: "openapi/openapi.yaml")
-        var (path, found) = ("", Set<String>())
-        for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
-            if let match = line.firstMatch(of: #/^  (/[^:]*):/#) { path = String(match.1) }
-            guard let match = line.firstMatch(of: #/^      operationId: (\S+)/#) else { continue }
-            let isOfClients = path.hasPrefix("/client/") || path.hasPrefix("/compat/")
-            if isOfClients, !path.hasPrefix("/compat/wultra/admin/") { found.insert(String(match.1)) }
-        }
-        #expect(found == ServiceLevels.clientOperations)
     }
 
     @Test(arguments: [

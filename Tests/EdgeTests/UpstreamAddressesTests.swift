@@ -18,7 +18,9 @@ import Testing
         func fail(_ failures: [String: UpstreamFailure]) { self.failures.withLock { $0 = failures } }
 
         func addresses(_ all: [String]) -> UpstreamAddresses {
-            UpstreamAddresses(all) { address, failure in self.noted.withLock { $0.told.append("\(address): \(failure)") } }
+            UpstreamAddresses(all) { address, failure in
+                self.noted.withLock { $0.told.append("\(address): \(failure)") }
+            }
         }
 
         func answer(_ address: String) throws(UpstreamFailure) -> String {
@@ -48,7 +50,7 @@ import Testing
         #expect(places.asked.suffix(3) == ["b", "c", "a"])
     }
 
-    @Test func `where none answers, each is asked once`() async {
+    @Test func `each address is asked once where none answers`() async {
         let places = Places(["a": Self.away, "b": Self.away])
         let addresses = places.addresses(["a", "b"])
         await #expect(throws: Self.away) {
@@ -61,7 +63,7 @@ import Testing
         arguments: [
             .status(404, problem: ""), .status(400, problem: ""), .status(429, problem: ""), .token("no file"),
         ] as [UpstreamFailure])
-    func `what another address would say too leaves the one that is asked`(_ failure: UpstreamFailure) async {
+    func `a refusal that another address would give too leads to no other`(_ failure: UpstreamFailure) async {
         let places = Places(["a": failure])
         let addresses = places.addresses(["a", "b"])
         await #expect(throws: failure) {

@@ -1,6 +1,7 @@
 """What a node remembers outside the database, and what it does when the database has lost events."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -155,6 +156,35 @@ def test_an_altered_memory_keeps_a_node_from_starting(restored):
     (state / "memory").chmod(0o644)
     assert "can be read by others" in restored.refused(restored.server.connection_string, state=str(state))
     assert "the state directory" in restored.refused(restored.server.connection_string, state="/dev/null/state")
+
+
+def test_a_node_whose_disk_takes_nothing_starts_with_what_it_remembers_and_says_so(restored):
+    state, metrics = restored.server.home / "full", free_port()
+    shutil.copytree(restored.state, state)
+    # A directory takes the place of the next file.
+    (state / "memory.new").mkdir()
+    node, api = restored.start(
+        "full", restored.server.connection_string, "--metrics-listen", f"127.0.0.1:{metrics}", state=str(state))
+
+    def unkept() -> float:
+        text = API(metrics, None).get("/metrics").body.decode()
+        return float(re.search(r"^pinledger_memory_unkept_seconds (\S+)", text, re.M)[1])
+
+    try:
+        assert "memory_not_kept" in codes(node) and api.get("/readyz?for=writes").status == 200
+        eventually(lambda: unkept() > 0, "the seconds")
+        api.must("PATCH", f"/v1/apps/{KEPT}", {"display_name": "On a full disk"})
+        position = api.position()
+        (state / "memory.new").rmdir()
+        eventually(lambda: unkept() == 0, "the memory")
+        eventually(lambda: restored.memory(str(state))["position"] >= position, "the position")
+    finally:
+        node.stop()
+    # A node that has never kept one has a wrong directory.
+    never = restored.server.home / "never"
+    (never / "memory.new").mkdir(parents=True)
+    said = restored.refused(restored.server.connection_string, "--trust-database", state=str(never))
+    assert "the node's memory cannot be written" in said, said
 
 
 def test_a_memory_of_another_key_is_compared_all_the_same(restored, backup):

@@ -85,7 +85,7 @@ def test_numbers_count_what_they_say(metered):
     api = metered.api
 
     def requests(operation: str, status: int) -> float:
-        return sample(metered, "pinledger_requests_total", operation=operation, status=str(status)) or 0
+        return sample(metered, "pinledger_requests_total", operation=operation, status=str(status), caller="operator") or 0
 
     before = requests("getApp", 200), requests("getApp", 404), sample(metered, "pinledger_append_batch_commands_sum")
     for _ in range(3):

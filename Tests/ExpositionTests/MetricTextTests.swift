@@ -10,7 +10,7 @@ import Testing
         samples.add(.build, 1, "1.0 \"x\"\\\n")
         samples.add(.residentMemory, 1_048_576)
         samples.add(.processorTime, 1.25)
-        samples.add(.requests, 3, "getApp", "200")
+        samples.add(.requests, 3, "getApp", "200", "operator")
         samples.add(
             .appendDuration,
             MetricSamples.Distribution(
@@ -26,7 +26,7 @@ import Testing
             "# UNIT pinledger_resident_memory_bytes bytes", "pinledger_resident_memory_bytes 1048576",
             "# TYPE pinledger_processor_seconds counter", "# UNIT pinledger_processor_seconds seconds",
             "pinledger_processor_seconds_total 1.25", "# TYPE pinledger_requests counter",
-            #"pinledger_requests_total{operation="getApp",status="200"} 3"#,
+            #"pinledger_requests_total{operation="getApp",status="200",caller="operator"} 3"#,
             "# TYPE pinledger_append_duration_seconds histogram",
             #"pinledger_append_duration_seconds_bucket{le="0.0005"} 2"#,
             #"pinledger_append_duration_seconds_bucket{le="0.0025"} 3"#,
@@ -97,7 +97,7 @@ import Testing
                     for _ in 0..<1_000 {
                         Counter(
                             label: "pinledger_requests",
-                            dimensions: [("status", "200"), ("operation", "a\(task % 2)")],
+                            dimensions: [("status", "200"), ("caller", "client"), ("operation", "a\(task % 2)")],
                             factory: registry
                         ).increment()
                         Timer(label: "pinledger_append_duration_seconds", factory: registry)
@@ -107,7 +107,8 @@ import Testing
             }
         }
         let text = self.text(registry)
-        #expect(text.contains(#"pinledger_requests_total{operation="a0",status="200"} 4000"#), "\(text)")
+        #expect(
+            text.contains(#"pinledger_requests_total{operation="a0",status="200",caller="client"} 4000"#), "\(text)")
         #expect(text.contains(#"pinledger_append_duration_seconds_bucket{le="0.001"} 0"#))
         #expect(text.contains(#"pinledger_append_duration_seconds_bucket{le="0.0025"} 8000"#))
     }
@@ -118,8 +119,11 @@ import Testing
         Counter(label: "pinledger_requests", dimensions: [("operation", "a")], factory: registry).increment()
         // Of another kind than it was declared.
         Counter(label: "pinledger_append_duration_seconds", factory: registry).increment()
-        Timer(label: "pinledger_requests", dimensions: [("operation", "a"), ("status", "1")], factory: registry)
-            .recordNanoseconds(1)
+        Timer(
+            label: "pinledger_requests", dimensions: [("operation", "a"), ("status", "1"), ("caller", "client")],
+            factory: registry
+        )
+        .recordNanoseconds(1)
         Gauge(label: "pinledger_apps", factory: registry).record(1)
         #expect(self.text(registry) == "# EOF\n")
     }
@@ -128,7 +132,8 @@ import Testing
         let registry = MetricRegistry()
         for number in 0...MetricRegistry.limit {
             Counter(
-                label: "pinledger_requests", dimensions: [("operation", "\(number)"), ("status", "200")],
+                label: "pinledger_requests",
+                dimensions: [("operation", "\(number)"), ("status", "200"), ("caller", "client")],
                 factory: registry
             ).increment()
         }

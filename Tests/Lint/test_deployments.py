@@ -26,9 +26,10 @@ from manifests import (
 ROOT = handbook.ROOT
 TOOLS = Path(sys.executable).parent
 KIT = ROOT / "Tests/Conformance"
-ALERTS = [
+RULES = [
     rule for group in yaml.safe_load((DEPLOY / "prometheus/pinledger.rules.yml").read_text())["groups"] for rule in group["rules"]
 ]  # fmt: skip
+ALERTS, RECORDED = [rule for rule in RULES if "alert" in rule], [rule for rule in RULES if "record" in rule]
 PANELS = [panel for panel in json.loads((DEPLOY / "grafana/pinledger.json").read_text())["panels"] if panel["type"] != "row"]
 QUERIES = [(f"{panel['title']} {target['refId']}", target["expr"]) for panel in PANELS for target in panel["targets"]]
 
@@ -297,7 +298,7 @@ def test_the_alerts_in_the_cluster_are_those_of_prometheus():
     kept = prometheus_rule.OBJECT.read_text()
     assert kept == prometheus_rule.text(), "run `python3 Tests/Support/python/prometheus_rule.py`"
     [rule] = manifests.of_kind("PrometheusRule")
-    assert [one for group in rule["spec"]["groups"] for one in group["rules"]] == ALERTS
+    assert [one for group in rule["spec"]["groups"] for one in group["rules"]] == RULES
 
 
 def in_namespace(**worn: str) -> Place:
@@ -510,11 +511,12 @@ def test_every_unit_is_shut_in():
     assert {unit: level for unit, level in exposures.items() if level > 2.0} == {}
 
 
-def test_a_unit_that_is_started_again_waits_for_no_symbols():
-    # Swift's runtime looks for them in a process that has crashed before it ends.
+def test_a_unit_that_serves_is_waited_for_watched_and_started_again():
     units = [unit for unit in (DEPLOY / "package/systemd").glob("*.service") if "\nRestart=always\n" in unit.read_text()]
     assert len(units) > 2
-    assert [unit.name for unit in units if "\nEnvironment=SWIFT_BACKTRACE=enable=no\n" not in unit.read_text()] == []
+    for unit in units:
+        for setting in ("Type=notify", "TimeoutStartSec=infinity", "WatchdogSec=30", "RestartSec=1"):
+            assert f"\n{setting}\n" in unit.read_text(), (unit.name, setting)
 
 
 # Which samples a family has, and the labels that one of them has more.
@@ -531,9 +533,10 @@ def strangers(expressions: list[tuple[str, str]]) -> list[str]:
             known = OF_A_JOB | set(re.findall(r"`(\w+)`", labels)) | ({"le"} if suffix == "_bucket" else set())
             samples[family + suffix] = known
     assert len(samples) > 40
+    samples |= {rule["record"]: OF_A_JOB for rule in RECORDED}
     found = []
     for title, expression in expressions:
-        for name, matchers in re.findall(r"\b(pinledger_\w+|up)\b(?:\{([^}]*)\})?", expression):
+        for name, matchers in re.findall(r"\b((?:job:)?pinledger_\w+(?::\w+)?|up)\b(?:\{([^}]*)\})?", expression):
             labels = set(re.findall(r"(\w+)\s*[=!]", matchers))
             if name not in samples:
                 found.append(f"{title}: {name}")
@@ -543,7 +546,7 @@ def strangers(expressions: list[tuple[str, str]]) -> list[str]:
 
 
 def test_every_query_is_about_metrics_and_labels_of_the_handbook():
-    expressions = QUERIES + [(rule["alert"], rule["expr"]) for rule in ALERTS]
+    expressions = QUERIES + [(rule.get("alert", rule.get("record")), rule["expr"]) for rule in ALERTS + RECORDED]
     assert len(expressions) > 50
     assert strangers(expressions) == []
     wrong = [("a", 'rate(pinledger_none_total[1m])'), ("b", 'pinledger_node_state{colour="red"}'), ("c", 'up{job="x"} == 0')]

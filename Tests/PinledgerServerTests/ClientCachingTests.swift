@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 7, 3600, 604_800], [0, 1, 60, 86_400])
-    func `what is told is right as long as it is told, to the end of the document`(_ staleIfError: Int, _ maxAge: Int) {
+    func `caches are told what is right as long as they are told it`(_ staleIfError: Int, _ maxAge: Int) {
         let caching = ClientCaching(maxAge: maxAge, staleIfError: staleIfError)
         let end = Timestamp(microseconds: 1_800_000_000_000_000)
         var now = end.adding(seconds: -700_000)
@@ -50,7 +50,7 @@ import Testing
         #expect(turns < 120, "few answers are made because time passes")
     }
 
-    @Test func `without a time there is no permission`() {
+    @Test func `a setting of no time gives no permission`() {
         let caching = ClientCaching(maxAge: 5, staleIfError: 0)
         let now = Timestamp(microseconds: 1_800_000_000_000_000)
         #expect(caching.document(endingAt: now.adding(seconds: 1000), at: now).cacheControl == "public, max-age=5")

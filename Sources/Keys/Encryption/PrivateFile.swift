@@ -90,7 +90,8 @@ package enum PrivateFile {
         throw .unwritable(reason: reason)
     }
 
-    /// Adds bytes at the end of a file of this user, and brings them to the disk.
+    /// Adds bytes at the end of a file of this user, and brings them to the disk. Where that fails, as on a full disk, those that were
+    /// written are taken back.
     ///
     /// If the process dies meanwhile, some of the bytes may be there.
     ///
@@ -99,7 +100,19 @@ package enum PrivateFile {
         let file = unsafe open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { throw .unwritable(reason: Self.reason()) }
         defer { close(file) }
-        guard Self.write(bytes, to: file), fsync(file) == 0 else { throw .unwritable(reason: Self.reason()) }
+        let end = lseek(file, 0, SEEK_END)
+        guard Self.write(bytes, to: file), fsync(file) == 0 else {
+            let failure = Failure.unwritable(reason: Self.reason())
+            // A part of a line would spoil what is added later.
+            if end >= 0 { _ = ftruncate(file, end) }
+            throw failure
+        }
+    }
+
+    /// The number of bytes of a file; nil where it is not there.
+    package static func size(of path: String) -> Int? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Int(status.st_size) : nil
     }
 
     /// Gives a file a second name, under which it stays when ``write(_:to:)`` replaces it. What has that name already stays.

@@ -41,9 +41,16 @@ package final class ServerCertificate: Sendable {
 
     /// The TLS settings of new connections.
     private struct Contexts: Sendable {
+        var validity: Validity
         var clients: NIOSSLContext
         /// Those of the operators' own listener.
         var operators: NIOSSLContext
+    }
+
+    /// The time in which the server's own certificate is valid, in seconds since 1970.
+    package struct Validity: Hashable, Sendable {
+        package var begin: Int64
+        package var end: Int64
     }
 
     private let files: Files
@@ -59,6 +66,9 @@ package final class ServerCertificate: Sendable {
         let stamp = self.files.stamp
         self.loaded = Mutex((try Self.load(self.files), stamp))
     }
+
+    /// The validity of the certificate that new connections get.
+    package var validity: Validity { self.loaded.withLock { $0.contexts.validity } }
 
     /// The TLS settings of a new connection to a listener.
     func current(of content: Server.Listener.Content) -> NIOSSLContext {
@@ -121,7 +131,12 @@ package final class ServerCertificate: Sendable {
                     "Compare: openssl x509 -in \(certificateFile) -noout -pubkey; openssl pkey -in \(keyFile) -pubout"
             )
         }
-        guard let authorities = files.operatorAuthorities else { return Contexts(clients: clients, operators: clients) }
+        // A certificate of this key is there: the context could not have been made without.
+        let validity = Validity(
+            begin: Int64(chain.first?.notValidBefore ?? 0), end: Int64(chain.first?.notValidAfter ?? 0))
+        guard let authorities = files.operatorAuthorities else {
+            return Contexts(validity: validity, clients: clients, operators: clients)
+        }
         guard let pem = FileManager.default.contents(atPath: authorities),
             let roots = try? NIOSSLCertificate.fromPEMBytes(Array(pem)), !roots.isEmpty
         else {
@@ -132,7 +147,10 @@ package final class ServerCertificate: Sendable {
         // Without a host name to compare with: any certificate of these authorities is an operator's.
         configuration.certificateVerification = .noHostnameVerification
         configuration.trustRoots = .certificates(roots)
-        do { return Contexts(clients: clients, operators: try NIOSSLContext(configuration: configuration)) } catch {
+        do {
+            return Contexts(
+                validity: validity, clients: clients, operators: try NIOSSLContext(configuration: configuration))
+        } catch {
             throw Unusable(description: "the authorities in \(authorities) cannot be used", advice: nil)
         }
     }

@@ -13,6 +13,7 @@ struct EdgeMetrics: Sendable {
         var samples = MetricSamples()
         samples.add(.build, 1, self.services.version)
         samples.addProcess(startedAt: self.services.startedAt)
+        samples.addHealth(self.services.health)
         samples.addAnswers(self.tallies, streams: self.push.count)
         samples.addDocuments(self.services.table, at: self.services.clock())
         samples.add(.withheldDocuments, self.services.documents.withheld.count)

@@ -14,6 +14,7 @@ package struct EdgeServices: Sendable {
     package let downstream: DownstreamTokens
     package let trustedProxies: TrustedProxies
     package let caching: ClientCaching
+    package let health: NodeHealth
     package let clock: @Sendable () -> Timestamp
     package let logger: Logger
     package let version: String
@@ -37,6 +38,7 @@ package struct EdgeServices: Sendable {
         self.downstream = downstream
         self.trustedProxies = trustedProxies
         self.caching = caching
+        self.health = NodeHealth(clock: clock)
         self.clock = clock
         self.logger = logger
         self.version = version

@@ -10,7 +10,7 @@ package enum ClientHeaders {
     /// How long key sets and roots of trust may be used before asking again, in seconds.
     package static let keyMaxAge = 300
 
-    /// What every cache may keep, in seconds. Of what ends, a server says besides how long it may be used while the server fails
-    /// (``ClientCaching``); a static copy cannot, as nobody says it anew while the end comes near.
+    /// The value of `Cache-Control` for what every cache may keep for some seconds. A server says besides how long it may be used while the
+    /// server fails (``ClientCaching``); a static copy cannot, as its fields stay while a document's end comes near.
     package static func caching(maxAge: Int) -> String { "public, max-age=\(maxAge)" }
 }

@@ -42,7 +42,7 @@ struct Responder: HTTPResponder {
         let begun = ContinuousClock.now
         let answer = await self.answer(request, context)
         if let route = answer.route, !answer.isCancelled {
-            self.metrics.note(route.operationID, answer.response.status.code, since: begun)
+            self.metrics.note(route, answer.response.status.code, since: begun)
         }
         let response = self.finished(answer, request, context)
         if self.notes != nil, !answer.isCancelled { self.note(answer, response, to: request, context, since: begun) }

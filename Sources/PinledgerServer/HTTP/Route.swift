@@ -60,6 +60,11 @@ struct Route: Sendable {
         let refusal: @Sendable (Problem) -> Response?
     }
 
+    /// Those who call an operation, by its path: failures for clients are another matter than those for a health check.
+    enum Caller: String, Sendable {
+        case client, `operator`, monitoring
+    }
+
     let operationID: String
     let method: HTTPRequest.Method
     /// The path with its parameters in braces.
@@ -76,6 +81,11 @@ struct Route: Sendable {
     let isPrepared: Bool
     /// Whether one request costs the node more than other public ones: a signature, or an answer of its own.
     let isCostly: Bool
+    var caller: Caller {
+        if ["/healthz", "/readyz", "/metrics"].contains(self.path) { return .monitoring }
+        let isOfClients = self.path.hasPrefix("/client/") || self.path.hasPrefix("/compat/")
+        return isOfClients && !self.path.hasPrefix("/compat/wultra/admin/") ? .client : .operator
+    }
     /// Whether the ledger is told who read its answer: who has access, keys, histories, receivers and the log.
     var isConfidential: Bool {
         switch self.access {

@@ -17,6 +17,7 @@ struct NodeMetrics: Sendable {
         var samples = MetricSamples()
         samples.add(.build, 1, self.services.version)
         samples.addProcess(startedAt: self.services.startedAt)
+        samples.addHealth(self.services.health)
         self.addNode(to: &samples)
         self.addLedger(to: &samples)
         self.addState(to: &samples)
@@ -96,12 +97,28 @@ extension MetricSamples {
         if let count = usage.openFiles { self.add(.openFiles, count) }
     }
 
+    /// What the node finds wrong with its own files, and how long its certificate is valid.
+    mutating func addHealth(_ health: NodeHealth) {
+        if let seconds = health.unkeptSeconds { self.add(.memoryUnkept, seconds) }
+        self.add(.refusedFiles, health.refusedFileCount)
+        if let database = health.database {
+            self.add(.databaseStandbys, Double(database.standbys))
+            if let isFailing = database.isArchiveFailing { self.add(.archiveFailing, isFailing ? 1 : 0) }
+        }
+        guard let validity = health.certificate?.validity else { return }
+        self.add(.ownCertificateExpiry, Double(validity.end))
+        self.add(.ownCertificateLifetime, Double(validity.end - validity.begin))
+    }
+
     /// The documents that are served, and how long they are valid.
     mutating func addDocuments(_ table: DocumentTable, at now: Timestamp) {
         self.add(.documents, table.count)
-        let ends = table.current.documents.map(\.expiresAt)
-        self.add(.expiredDocuments, ends.count { $0 <= now })
-        if let first = ends.min() { self.add(.documentExpiry, Double(first.seconds)) }
+        let documents = table.current.documents
+        self.add(.expiredDocuments, documents.count { $0.expiresAt <= now })
+        if let first = documents.min(by: { $0.expiresAt < $1.expiresAt }) {
+            self.add(.documentExpiry, Double(first.expiresAt.seconds))
+            self.add(.documentLifetime, Double(first.expiresAt.seconds - first.issuedAt.seconds))
+        }
     }
 
     /// What was answered without the router, and to whom documents are sent as they change.

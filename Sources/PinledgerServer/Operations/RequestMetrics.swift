@@ -18,8 +18,9 @@ final class RequestMetrics: Sendable {
     init(registry: MetricRegistry) { self.registry = registry }
 
     /// Counts a request that was answered.
-    func note(_ operationID: String, _ status: Int, since begun: ContinuousClock.Instant) {
+    func note(_ route: Route, _ status: Int, since begun: ContinuousClock.Instant) {
         let duration = ContinuousClock.now - begun
+        let operationID = route.operationID
         let (counter, timer) = self.handles.withLock { handles in
             var known =
                 handles[operationID]
@@ -31,7 +32,10 @@ final class RequestMetrics: Sendable {
                 known.counters[status]
                 ?? Counter(
                     label: MetricFamily.requests.rawValue,
-                    dimensions: [("operation", operationID), ("status", "\(status)")], factory: self.registry)
+                    dimensions: [
+                        ("operation", operationID), ("status", "\(status)"), ("caller", route.caller.rawValue),
+                    ],
+                    factory: self.registry)
             known.counters[status] = counter
             handles[operationID] = known
             return (counter, known.duration)

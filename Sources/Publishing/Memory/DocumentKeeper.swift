@@ -1,3 +1,4 @@
+import Concurrency
 package import Keys
 import NIOCore
 import PinWire
@@ -74,7 +75,9 @@ package struct DocumentKeeper: Sendable {
             try await self.write(documents, isAll: isAll)
             return true
         } catch {
-            self.size = nil
+            // A disk that takes nothing more has what was there, which need not be written again.
+            let path = self.file.path
+            if await DetachedThread.run({ PrivateFile.size(of: path) }) != .some(self.size) { self.size = nil }
             throw error
         }
     }

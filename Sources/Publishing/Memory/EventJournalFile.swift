@@ -60,6 +60,12 @@ package struct EventJournalFile: Sendable {
         return try await self.write(try EventJournal(bytes: all).halved)
     }
 
+    /// True where the file has so many bytes.
+    func has(_ size: Int) async -> Bool {
+        let path = self.path
+        return await DetachedThread.run { PrivateFile.size(of: path) } == size
+    }
+
     private static func onThread<Result: Sendable>(
         _ body: @escaping @Sendable () throws(PrivateFile.Failure) -> Result
     ) async throws(PrivateFile.Failure) -> Result {

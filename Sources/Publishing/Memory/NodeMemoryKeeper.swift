@@ -34,6 +34,7 @@ package actor NodeMemoryKeeper {
     private let table: DocumentTable
     private let logger: Logger
     private let standing: Standing
+    private let onOutcome: @Sendable (Bool) -> Void
     private let changes = ServedChanges()
     /// The newest served document of each app, as the file states them.
     private var documents: [AppID: NodeMemory.Document]
@@ -45,6 +46,8 @@ package actor NodeMemoryKeeper {
     private var wholeNotBefore = ContinuousClock.now
     /// The end of the journal's events, and the size of its file; nil where it is to be begun.
     private var journal: (end: MerkleFrontier, size: Int)?
+    /// True where the last attempt could not write events.
+    private var isJournalRefused = false
     private var documentKeeper: DocumentKeeper
     /// True once the documents that were there when the ledger was read are remembered.
     private var hasBegun = false
@@ -61,10 +64,12 @@ package actor NodeMemoryKeeper {
     /// The time between two rounds.
     private static let pause = Duration.milliseconds(50)
 
-    /// - Parameter remembered: The memory from before, whose documents stay until newer ones are served.
+    /// - Parameters:
+    ///   - remembered: The memory from before, whose documents stay until newer ones are served.
+    ///   - onOutcome: Called after each attempt to keep it, with true where nothing was refused.
     package init(
         file: NodeMemoryFile, remembered: NodeMemory?, standing: Standing, ledger: Ledger, pool: PostgresPool,
-        table: DocumentTable, logger: Logger
+        table: DocumentTable, logger: Logger, onOutcome: @escaping @Sendable (Bool) -> Void = { _ in }
     ) {
         self.file = file
         self.journalFile = EventJournalFile(directory: file.directory)
@@ -74,6 +79,7 @@ package actor NodeMemoryKeeper {
         self.pool = pool
         self.table = table
         self.logger = logger
+        self.onOutcome = onOutcome
         self.documents = remembered?.documents ?? [:]
         self.stated = remembered
         self.stated?.documents = [:]
@@ -113,9 +119,14 @@ package actor NodeMemoryKeeper {
     }
 
     private func keep() async {
-        do throws(NodeMemoryFile.Failure) { try await self.update() } catch {
+        self.isJournalRefused = false
+        do throws(NodeMemoryFile.Failure) {
+            try await self.update()
+            self.onOutcome(!self.isJournalRefused)
+        } catch {
             let text = error.text(self.file.path)
             self.logger.log(.memoryNotKept, ["error": "\(text.message)"])
+            self.onOutcome(false)
         }
     }
 
@@ -256,9 +267,16 @@ package actor NodeMemoryKeeper {
         } catch let error where (error is PostgresError || error is LedgerReader.Behind) && present.fault == nil {
             // Other parts of the node report that the database is away. A server that is behind gets there.
         } catch {
-            self.journal = nil
+            self.isJournalRefused = true
+            // A disk that takes nothing more has what was there: reading all of it at each attempt would cost memory and time.
+            let isUnharmed = await self.hasJournalInFile
+            if !(error is PrivateFile.Failure && isUnharmed) { self.journal = nil }
             self.logger.log(.memoryNotKept, ["error": "\(error)"])
         }
+    }
+
+    private var hasJournalInFile: Bool {
+        get async { if let journal { await self.journalFile.has(journal.size) } else { false } }
     }
 
     /// The entries that the node took in without holding them, which are read again; nil where they are too many or not to be had, and

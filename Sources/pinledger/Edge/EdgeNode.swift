@@ -52,6 +52,7 @@ struct EdgeNode {
             documents: documents, roots: roots, status: EdgeStatus(), reports: ReportQueue(),
             downstream: configuration.downstream, trustedProxies: configuration.trustedProxies,
             caching: configuration.caching, clock: Node.clock, logger: logger, version: Version.text)
+        services.health.watch(configuration.certificate)
         let limits = Descriptors.fit(configuration.limits, logger)
         let accessLog: AccessLog?
         do throws(AccessLog.Unusable) {
@@ -77,7 +78,9 @@ struct EdgeNode {
             do {
                 lock = try StateLock(directory: directory)
                 await roots.load()
-                let memory = EdgeMemory(directory: directory, documents: documents, logger: logger)
+                let memory = EdgeMemory(
+                    directory: directory, documents: documents, logger: logger
+                ) { [health = services.health] in health.note(isMemoryKept: $0) }
                 try await memory.load()
                 if await documents.table.servesAny() { services.status.noteKept() }
                 running.append(.init(service: Loop { await memory.run() }))
@@ -94,7 +97,7 @@ struct EdgeNode {
                 service: FileRenewal(
                     files: self.renewedFiles(documents, follower, server)
                         + (accessLog.map { [.accessLog($0)] } ?? []),
-                    logger: logger)))
+                    logger: logger, health: services.health)))
         var listeners = [
             Server.Listener(
                 .client, host: configuration.listen.host, port: configuration.listen.port,
@@ -162,7 +165,7 @@ struct EdgeNode {
                 })
         }
         files += [
-            .init(name: "the trusted keys") { isForced throws(FileRenewal.Unusable) in
+            .init(name: "the trusted keys", isReadEachTime: true) { isForced throws(FileRenewal.Unusable) in
                 let isNew: Bool
                 do throws(TrustedKeys.Unusable) { isNew = try documents.keys.reload(isForced: isForced) } catch {
                     throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
@@ -173,7 +176,7 @@ struct EdgeNode {
                 follower.askNow()
                 return true
             },
-            .init(name: "the downstream tokens") { isForced throws(FileRenewal.Unusable) in
+            .init(name: "the downstream tokens", isReadEachTime: true) { isForced throws(FileRenewal.Unusable) in
                 do throws(DownstreamTokens.Unusable) { return try tokens.reload(isForced: isForced) } catch {
                     throw FileRenewal.Unusable(reason: error.description, advice: error.advice)
                 }

@@ -42,20 +42,6 @@ struct ServiceLevels {
 
     let levels: [Level]
 
-    /// The operations of clients, as the contract names them: all below `/client` and `/compat` but for the administration of Wultra's
-    /// clients.
-    static let clientOperations: Set = [
-        "getDocument", "sendReports", "sendTrustKitReport", "sendPinReport", "streamDocument", "listDocuments",
-        "streamDocuments", "getDocumentProof", "getEvaluatedDocument", "getKeySet", "getRoot", "getRootVersion",
-        "getDynapinsPins",
-        "getDynapinsFingerprint", "getDynapinsHealth", "getDynapinsReadiness", "getWultraInit", "getWultraPublicKey",
-        "getWultraStatic", "getRemoteConfig", "getRemoteConfigTemplate", "getRemoteConfigServerTemplate",
-        "getMueJamFingerprints", "verifyMueJamFingerprint", "getNetKitPolicy", "getSSLPinningFile",
-    ]
-
-    /// What monitoring systems and load balancers ask, which are no operators.
-    private static let monitoring: Set = ["getHealth", "getMetrics", "getReadiness"]
-
     /// - Parameters:
     ///   - nodes: The scrapes of each node: of the counters the last less the first; of the rest the last.
     ///   - missing: Nodes that do not answer.
@@ -72,12 +58,10 @@ struct ServiceLevels {
                 return sum + max(0, last - first)
             }
         }
-        func requests(ofClients: Bool, failed: Bool) -> Double {
+        func requests(of caller: String, failed: Bool) -> Double {
             sum(MetricFamily.requests.rawValue + "_total") { sample in
-                let operation = sample.labels["operation"] ?? ""
                 // Who is refused for a token, or for asking too often, says nothing of how others are answered.
-                return Self.clientOperations.contains(operation) == ofClients && !Self.monitoring.contains(operation)
-                    && !["401", "429"].contains(sample.labels["status"])
+                sample.labels["caller"] == caller && !["401", "429"].contains(sample.labels["status"])
                     && (!failed || sample.labels["status"]?.hasPrefix("5") == true)
             }
         }
@@ -90,18 +74,18 @@ struct ServiceLevels {
             }
         }
         let prepared = sum(MetricFamily.preparedAnswers.rawValue + "_total")
-        let clients = prepared + requests(ofClients: true, failed: false)
-        let operators = requests(ofClients: false, failed: false)
+        let clients = prepared + requests(of: "client", failed: false)
+        let operators = requests(of: "operator", failed: false)
         let append = MetricFamily.appendDuration.rawValue
         let batches = sum("\(append)_count")
         let documents = count(.documents)
         self.levels = [
             Level(
                 name: "clients_answered", promise: "clients are answered without a failure of the server",
-                objective: 0.9999, good: clients - requests(ofClients: true, failed: true), all: clients),
+                objective: 0.9999, good: clients - requests(of: "client", failed: true), all: clients),
             Level(
                 name: "operators_answered", promise: "operators are answered without a failure of the server",
-                objective: 0.999, good: operators - requests(ofClients: false, failed: true), all: operators),
+                objective: 0.999, good: operators - requests(of: "operator", failed: true), all: operators),
             Level(
                 name: "changes_in_time", promise: "changes are recorded, or refused, within a second",
                 objective: 0.99, good: sum("\(append)_bucket") { $0.labels["le"] == "1" }, all: batches),

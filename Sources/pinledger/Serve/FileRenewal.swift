@@ -14,6 +14,8 @@ struct FileRenewal: Service {
     struct File: Sendable {
         /// The name for people, with an article.
         let name: String
+        /// True where the file is read each time: one that is not new is as good as the one in use.
+        var isReadEachTime = false
         /// Reads it again if it was replaced, or in any case with true; returns whether it was read.
         let reload: @Sendable (Bool) throws(Unusable) -> Bool
     }
@@ -26,6 +28,7 @@ struct FileRenewal: Service {
 
     let files: [File]
     let logger: Logger
+    let health: NodeHealth
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
@@ -51,9 +54,12 @@ struct FileRenewal: Service {
 
     private func reload(_ file: File, isForced: Bool) {
         do {
-            guard try file.reload(isForced) else { return }
+            let isNew = try file.reload(isForced)
+            if isNew || file.isReadEachTime { self.health.note(file.name, isRefused: false) }
+            guard isNew else { return }
             self.logger.log(.fileReloaded, ["file": "\(file.name)"])
         } catch {
+            self.health.note(file.name, isRefused: true)
             var details: Logger.Metadata = ["file": "\(file.name)", "error": "\(error.reason)"]
             if let advice = error.advice { details["advice"] = "\(advice)" }
             self.logger.log(.fileRefused, details)

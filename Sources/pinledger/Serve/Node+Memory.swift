@@ -25,7 +25,8 @@ extension Node {
     /// Compares the ledger, which was read to its end, with what is known of it outside the database, and halts the node
     /// where it does not go on from that. Called before documents are loaded.
     func recall(
-        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
+        _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable,
+        onOutcome: @escaping @Sendable (_ isMemoryKept: Bool) -> Void
     ) async throws -> Recollection {
         let configuration = self.configuration.memory
         for expected in try await self.expectedAtStart(ledger) {
@@ -42,7 +43,7 @@ extension Node {
         }
         let file = NodeMemoryFile(directory: directory, keyEncryptionKeys: self.configuration.keyEncryptionKeys)
         do {
-            return try await self.recall(from: file, ledger, follower, pool, table)
+            return try await self.recall(from: file, ledger, follower, pool, table, onOutcome)
         } catch let failure as NodeMemoryFile.Failure {
             let text = failure.text(file.path)
             throw CommandFailure(text.message, advice: text.advice)
@@ -86,7 +87,8 @@ extension Node {
     }
 
     private func recall(
-        from file: NodeMemoryFile, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool, _ table: DocumentTable
+        from file: NodeMemoryFile, _ ledger: Ledger, _ follower: Follower, _ pool: PostgresPool,
+        _ table: DocumentTable, _ onOutcome: @escaping @Sendable (_ isMemoryKept: Bool) -> Void
     ) async throws -> Recollection {
         var recalled = Recollection()
         let content = try await file.read()
@@ -142,10 +144,15 @@ extension Node {
             isContinued ? .continued : remembered != nil && isTrusted ? .contradicted : .foreign
         let keeper = NodeMemoryKeeper(
             file: file, remembered: remembered, standing: standing, ledger: ledger, pool: pool, table: table,
-            logger: self.logger)
+            logger: self.logger, onOutcome: onOutcome)
         await keeper.identifyDatabase()
-        // A node that cannot keep a memory says so at once.
-        try await keeper.update()
+        do throws(NodeMemoryFile.Failure) { try await keeper.update() } catch {
+            // A node that has never kept one has a wrong directory. One that has goes on, and tries again: clients need what it serves,
+            // and what it remembers is there.
+            guard remembered != nil else { throw error }
+            self.logger.log(.memoryNotKept, ["error": "\(error.text(file.path).message)"])
+            onOutcome(false)
+        }
         recalled.keeper = keeper
         return recalled
     }

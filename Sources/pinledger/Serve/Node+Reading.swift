@@ -47,7 +47,9 @@ extension Node {
             defer { group.cancelAll() }
             return try await self.catchUp(parts, progress)
         }
-        let recalled = try await self.recall(ledger, follower, pool, publisher.table)
+        let recalled = try await self.recall(ledger, follower, pool, publisher.table) { [health = services.health] in
+            health.note(isMemoryKept: $0)
+        }
         if let documents = recalled.documents {
             // Keys that were retired behind the end of what a halted node has read would count again.
             let isShort = ledger.fault.map { !$0.meansUpgrade } ?? false && ledger.keysAhead != nil

@@ -75,6 +75,7 @@ struct Node {
         let (services, follower) = (parts.services, parts.follower)
         let (ledger, pool, writer, publisher) = (services.ledger, services.pool, services.writer, services.publisher)
         let limits = Descriptors.fit(self.configuration.limits, self.logger)
+        services.health.watch(self.configuration.certificate)
         let accessLog = try self.openAccessLog(services.metrics)
         let server = Server(
             services: services, limits: limits, certificate: self.configuration.certificate, accessLog: accessLog,
@@ -115,7 +116,9 @@ struct Node {
         begin { await parts.factSources.renewals.run() }
         // Also without a file: SIGHUP would end the process otherwise.
         running.append(
-            .init(service: FileRenewal(files: self.renewedFiles(of: server, accessLog), logger: self.logger)))
+            .init(
+                service: FileRenewal(
+                    files: self.renewedFiles(of: server, accessLog), logger: self.logger, health: services.health)))
         if let writer {
             let housekeeping = Housekeeping(
                 ledger: ledger, pool: pool, snapshotKey: try self.snapshotKey,
@@ -134,6 +137,7 @@ struct Node {
                 UnusedMaterialWorker(services: services).run,
                 RolloutPlanWorker(services: services, commands: commands).run,
                 ReactionWorker(services: services, commands: commands).run,
+                DatabaseStandingWorker(services: services).run,
             ]
             for work in workers { begin(work) }
             if let keyEncryptionKeys = self.configuration.keyEncryptionKeys {
@@ -202,9 +206,8 @@ struct Node {
                         ports[index] = port
                         if ports.count == expected { break }
                     }
-                    guard let port = ports[0], ports.count == expected, await progress.started() != nil else {
-                        return
-                    }
+                    guard let port = ports[0], ports.count == expected else { return }
+                    guard await progress.started() != nil else { return }
                     await onServing(port, services)
                 }
             )

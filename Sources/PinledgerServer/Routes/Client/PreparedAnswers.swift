@@ -31,7 +31,8 @@ final class PreparedAnswers: Sendable {
     ///   - others: The answers to all other targets, as ``answer(to:)`` gives them.
     init(
         documents: DocumentTable, intake: AdoptionIntake?, caching: ClientCaching,
-        clock: @escaping @Sendable () -> Timestamp, others: @escaping @Sendable (UnsafeRawBufferPointer) -> PreparedAnswer?
+        clock: @escaping @Sendable () -> Timestamp,
+        others: @escaping @Sendable (UnsafeRawBufferPointer) -> PreparedAnswer?
     ) {
         self.documents = documents
         self.intake = intake
