@@ -123,6 +123,12 @@ extension LogLine {
                 advice:
                     "Read `error`. A new node, or one with a new volume, waits for an answer, and does not start without one."
             )
+        case .serviceManagerLost:
+            .init(
+                .warning, "the service manager that started this process cannot be told that it runs",
+                advice:
+                    "Read `error`, and check NOTIFY_SOCKET: with WatchdogSec, systemd restarts a process that gives no sign of life."
+            )
         case .memoryUnauthenticated:
             .init(
                 .notice,

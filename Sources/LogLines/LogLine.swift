@@ -36,6 +36,7 @@ package enum LogLine: String, CaseIterable, Sendable {
     case memoryBegun = "memory_begun"
     case endVouched = "end_vouched"
     case vouchNotGiven = "vouch_not_given"
+    case serviceManagerLost = "service_manager_lost"
     case memoryUnauthenticated = "memory_unauthenticated"
     case memoryContradicted = "memory_contradicted"
     case historyRestored = "history_restored"

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from pinledger import BINARY, Server, eventually, free_port
+from pinledger import API, BINARY, Process, Server, eventually, free_port
 
 CREATED, ATTRIBUTES = 0x100, 0x4
 
@@ -91,6 +91,43 @@ def test_a_server_that_crashes_leaves_neither_a_core_nor_registers():
         assert not re.search(r"\bRegisters:|\br(ax|bx|ip|sp) 0x|\bx0 0x", text), text[-2000:]
     finally:
         server.destroy()
+
+
+def test_a_server_that_crashes_says_where_and_ends_at_once():
+    server = Server(lowers_rails=False)
+    try:
+        server.start()
+        server.process.send_signal(signal.SIGSEGV)
+        assert server.process.wait(300) == -signal.SIGSEGV
+        server.process = None
+        said = re.search(r"^pinledger: crashed by SIGSEGV; version \S+; addresses in the program:((?: 0x[0-9a-f]+)+)$", server.written(), re.M)
+        assert said, server.tail()
+        # Offsets in the file, as the tools for symbols take them; those of libraries lie elsewhere.
+        found = subprocess.run(["addr2line", "-f", "-e", BINARY, *said[1].split()], capture_output=True, text=True).stdout
+        assert "crash_report" in found or "report" in found.split("\n"), found
+    finally:
+        server.destroy()
+
+
+@pytest.mark.parametrize("prefix", ["", "@"], ids=["a file", "no file"])
+def test_the_service_manager_hears_that_a_node_serves_and_lives(server, prefix, tmp_path):
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    name = str(tmp_path / "notify") if not prefix else f"@pinledger-{os.getpid()}"
+    manager.bind(name.replace("@", "\0"))
+    manager.settimeout(300)
+    port = free_port()
+    node = Process(
+        tmp_path / "log", ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}"], port,
+        {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "300000"})  # fmt: skip
+    node.spawn()
+    words = []
+    while set(words) != {b"READY=1", b"WATCHDOG=1"}:
+        words.append(manager.recv(100))
+        assert set(words) <= {b"READY=1", b"WATCHDOG=1"}
+        if words == [b"READY=1"]:
+            assert API(port, None).get("/readyz").status == 200
+    node.stop()
+    manager.close()
 
 
 def test_no_other_process_of_the_user_may_look_into_a_server():

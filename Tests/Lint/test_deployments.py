@@ -515,7 +515,7 @@ def test_a_unit_that_serves_is_waited_for_watched_and_started_again():
     units = [unit for unit in (DEPLOY / "package/systemd").glob("*.service") if "\nRestart=always\n" in unit.read_text()]
     assert len(units) > 2
     for unit in units:
-        for setting in ("Type=notify", "TimeoutStartSec=infinity", "WatchdogSec=30", "RestartSec=1"):
+        for setting in ("Type=notify", "TimeoutStartSec=infinity", "WatchdogSec=30", "RestartSec=1", "StartLimitIntervalSec=0"):
             assert f"\n{setting}\n" in unit.read_text(), (unit.name, setting)
 
 

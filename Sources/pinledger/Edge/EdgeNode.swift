@@ -116,6 +116,8 @@ struct EdgeNode {
                     services: applications, patience: .milliseconds(900 * configuration.limits.drainSeconds)
                 ) {}))
         let expected = listeners.count
+        let manager = ServiceManager(logger: logger)
+        running.append(.init(service: Loop { await manager?.run() }))
         running.append(
             .init(
                 service: Loop {
@@ -123,7 +125,8 @@ struct EdgeNode {
                     for await (index, port) in bound {
                         ports[index] = port
                         guard ports.count == expected, let port = ports[0] else { continue }
-                        return await onServing(port)
+                        await onServing(port)
+                        return manager?.noteReady() ?? ()
                     }
                 }))
         running.append(

@@ -198,6 +198,7 @@ struct Node {
             .init(service: Together(services: applications, patience: patience) { writer?.answerAll() }))
         // Logged by a service of its own: a listener accepts no connection before it has announced that it is bound.
         let expected = listeners.count
+        let manager = ServiceManager(logger: self.logger)
         running.append(
             .init(
                 service: Loop {
@@ -207,11 +208,14 @@ struct Node {
                         if ports.count == expected { break }
                     }
                     guard let port = ports[0], ports.count == expected else { return }
+                    // Also where it waits for the database, and serves what it remembers.
+                    manager?.noteReady()
                     guard await progress.started() != nil else { return }
                     await onServing(port, services)
                 }
             )
         )
+        running.append(.init(service: Loop { await manager?.run() }))
         // Started last, stopped first: the listeners go on until it is done.
         running.append(
             .init(

@@ -11,7 +11,7 @@ enum ProcessProtection {
     /// Forbids core dumps and debuggers, and makes sure that Swift's crash reports show neither registers nor memory.
     ///
     /// The Swift runtime reads its settings when the process starts, so that the program executes itself once more
-    /// where they differ: same process, same arguments. A crash report still names the functions.
+    /// where they differ: same process, same arguments. A crash report has the addresses of functions, which the symbols name.
     static func apply() {
         var none = rlimit(rlim_cur: 0, rlim_max: 0)
         if setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none) != 0 || process_forbid_dumps() != 0 {
@@ -24,18 +24,25 @@ enum ProcessProtection {
     }
 
     private static let variable = "SWIFT_BACKTRACE"
-    private static let setting = "registers=none"
+    /// Swift's own report stops a crashed process for half a minute, in which nothing serves; the program's takes no time.
+    private static let (usual, hiding) = ("enable=no", "registers=none")
 
     private static func hideMemoryFromCrashReports() {
         let present = ProcessInfo.processInfo.environment[Self.variable] ?? ""
+        let isWanted = present.contains("enable=yes")
+        let setting = isWanted ? Self.hiding : "\(Self.usual),\(Self.hiding)"
         // The last of equal settings counts.
-        guard !present.hasSuffix(Self.setting) else { return }
-        setenv(Self.variable, present.isEmpty ? Self.setting : "\(present),\(Self.setting)", 1)
-        var arguments = CommandLine.arguments.map { strdup($0) }
-        arguments.append(nil)
-        execv("/proc/self/exe", arguments)
-        // This line is reached without /proc. The process goes on, and its crash reports may show registers.
-        for argument in arguments { free(argument) }
-        Console.error("pinledger: warning: set \(Self.variable)=\(Self.setting), so that crash reports show no memory")
+        if !present.hasSuffix(setting) {
+            setenv(Self.variable, present.isEmpty ? setting : "\(present),\(setting)", 1)
+            var arguments = CommandLine.arguments.map { strdup($0) }
+            arguments.append(nil)
+            execv("/proc/self/exe", arguments)
+            // This line is reached without /proc. The process goes on, and its crash reports may show registers.
+            for argument in arguments { free(argument) }
+            Console.error("pinledger: warning: set \(Self.variable)=\(setting), so that crash reports show no memory")
+        }
+        if !isWanted, crash_report_install(Version.text) != 0 {
+            Console.error("pinledger: warning: a crash will not be reported: \(String(cString: strerror(errno)))")
+        }
     }
 }
