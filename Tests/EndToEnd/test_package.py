@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import handbook
@@ -149,6 +150,35 @@ def test_the_command_of_the_server_s_unit_serves(own_server, tree, tmp_path):
     for _ in range(2):
         run(*command_of("pinledger-fsck.service", tree), cwd=reports, env=environment)
         assert json.loads((reports / "report.json").read_text())["status"] == "clean"
+
+
+@pytest.mark.parametrize(
+    ("migrations", "restarted"), [("all", ["pinledger", "pinledger-reader", "pinledger-edge"]), ("none", ["pinledger-edge"])]
+)  # fmt: skip
+def test_an_upgrade_restarts_what_its_database_lets_start(own_server, tmp_path, migrations, restarted):
+    database = own_server.connection_string
+    if migrations == "none":
+        subprocess.run(["createdb", "-h", f"{own_server.data}/postgresql", "-U", "postgres", "unmigrated"], check=True, timeout=300)
+        database = database.replace("dbname=pinledger", "dbname=unmigrated")
+    called = tmp_path / "called"
+    # The programs of the machine, of which none is to be touched; settings of the package lie elsewhere.
+    stubs = {
+        "systemctl": "echo activating", "deb-systemd-invoke": f'echo "$2" >> {called}',
+        "runuser": f'shift 3; shift; for word; do shift; case $word in /etc/pinledger/*) word={tmp_path}/settings.yaml;; esac;'
+                   f' set -- "$@" "$word"; done; exec {BINARY} "$@"',
+    }  # fmt: skip
+    for name, body in stubs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "settings.yaml").write_text(f"database: {database}\n")
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [PACKAGE / "restart-upgraded"], env=environment, capture_output=True, text=True, timeout=300
+    )  # fmt: skip
+    assert done.returncode == 0 and called.read_text().split() == [f"{unit}.service" for unit in restarted], done
+    for unit in {"pinledger", "pinledger-reader"} - set(restarted):
+        assert f"{unit}.service goes on with the earlier program" in done.stderr and f"systemctl restart {unit}\n" in done.stderr
+    assert ("pending: 0001 roles" in done.stderr) == (migrations == "none")
 
 
 def test_the_command_of_the_edge_s_unit_serves(tree, tmp_path):
