@@ -32,7 +32,6 @@ class Slow:
         self.psql.stdin.write(f"SELECT 'held' FROM pg_advisory_lock({LOCK});\n")
         self.psql.stdin.flush()
         assert self.psql.stdout.readline() == "held\n"
-        self.sql("ALTER TABLE pinledger.event ENABLE ROW LEVEL SECURITY")
         # A session of a node may wait for no lock for long: it sleeps, and looks again.
         self.sql(f"""
             CREATE OR REPLACE FUNCTION public.may_go_on() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
@@ -41,12 +40,14 @@ class Slow:
             END $$""")
         waits = f"CASE WHEN position = {EVENTS // 2} THEN public.may_go_on() ELSE true END"
         self.sql(f"CREATE POLICY slow ON pinledger.event FOR SELECT USING ({waits})")
+        # Last, and taken back first: without a policy no event is there, for any node that looks.
+        self.sql("ALTER TABLE pinledger.event ENABLE ROW LEVEL SECURITY")
         return self
 
     def __exit__(self, *_) -> None:
         self.go_on()
-        self.sql("DROP POLICY slow ON pinledger.event")
         self.sql("ALTER TABLE pinledger.event DISABLE ROW LEVEL SECURITY")
+        self.sql("DROP POLICY slow ON pinledger.event")
 
     def sql(self, text: str) -> str:
         return self.server.sql(text, database=self.database)
@@ -266,14 +267,14 @@ def test_a_starting_node_reads_on_after_its_connections_were_lost(filled_server)
         eventually(lambda: filled_server.api.request("PATCH", f"/v1/apps/{PLAIN}", {"display_name": "Back"}).status == 200, "a change")
 
 
-def test_a_node_on_an_earlier_state_of_the_database_serves_just_what_it_has_served(own_server):
-    restored = Restored(own_server)
+def test_a_node_on_an_earlier_state_of_the_database_serves_just_what_it_has_served(filled_server):
+    restored = Restored(filled_server)
     database = restored.restore("earlier")
-    with slow(own_server, "earlier") as reads:
+    with slow(filled_server, "earlier") as reads:
         node, api = None, None
         port = free_port()
-        node = Process(own_server.home / "earlier.log", restored.arguments(database, port, "--database-timeout", "60"), port)
-        api = API(port, own_server.api.token)
+        node = Process(filled_server.home / "earlier.log", restored.arguments(database, port, "--database-timeout", "60"), port)
+        api = API(port, filled_server.api.token)
         node.spawn()
         try:
             node.wait_until(lambda: api.get("/healthz").status == 200)
