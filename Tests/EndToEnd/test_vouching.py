@@ -44,6 +44,7 @@ def test_a_reader_without_a_key_believes_no_node(database, tmp_path):
     node, _ = database.serve("--kek-file", str(database.key), "--state-directory", str(tmp_path / "first"), "--trust-database")
     said = database.refused("--read-only", "--state-directory", str(tmp_path / "reader"))
     assert "this node remembers nothing" in said and "neither the key-encryption key nor a batch public key" in said, said
+    assert "--batch-public-key" in said, said
     node.stop()
 
 

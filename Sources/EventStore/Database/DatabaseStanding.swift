@@ -1,6 +1,6 @@
 package import Postgres
 
-/// What a primary says of those that copy it: its standbys, and the archive of its log.
+/// The standing of a primary with those that copy it: its standbys, and the archive of its log.
 package struct DatabaseStanding: Hashable, Sendable {
     /// The processes that receive its log: standbys, and programs that archive it.
     package var standbys: Int64

@@ -1,6 +1,6 @@
 package import Postgres
 
-/// What nodes that remember nothing ask those that remember the ledger, through the database that they share: to vouch for its end.
+/// The requests of nodes without memory to those that remember the ledger to vouch for its end, through the database that they share.
 ///
 /// Anyone who may write to the database may have written what stands here. An answer counts by its signature (``VouchedEnd``).
 package struct VouchRequests: Sendable {
@@ -13,7 +13,7 @@ package struct VouchRequests: Sendable {
 
     package init(pool: PostgresPool) { self.pool = pool }
 
-    /// What has become of a request.
+    /// The state of a request.
     package enum Reply: Hashable, Sendable {
         case waiting
         case answered([UInt8])

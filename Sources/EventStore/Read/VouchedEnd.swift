@@ -39,7 +39,7 @@ package struct VouchedEnd: Hashable, Sendable {
 
     private static let length = 48
 
-    /// What is signed: the text `pinledger/vouched-end/v1`, a zero byte, the challenge, and ``bytes``.
+    /// The bytes that are signed: the text `pinledger/vouched-end/v1`, a zero byte, the challenge, and ``bytes``.
     private static func message(_ bytes: [UInt8], to challenge: [UInt8]) -> [UInt8] {
         Array("pinledger/vouched-end/v1\u{0}".utf8) + challenge + bytes
     }

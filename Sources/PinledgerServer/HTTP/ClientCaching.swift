@@ -16,7 +16,7 @@ package struct ClientCaching: Hashable, Sendable {
         self.staleIfError = staleIfError
     }
 
-    /// What caches are told of a document, and for how long that is right.
+    /// The words for caches about a document, and the time until which they are right.
     struct Told: Hashable, Sendable {
         /// The value of the field `Cache-Control`.
         var cacheControl: String
@@ -24,7 +24,7 @@ package struct ClientCaching: Hashable, Sendable {
         var until: Timestamp?
     }
 
-    /// What caches are told of a document that ends at `end`: none is allowed to serve it after that because the origin fails. A client asks
+    /// The words about a document that ends at `end`: none lets a cache serve it after that because the origin fails. A client asks
     /// its next service once it gets an error, and not while a cache hides one behind a document that has ended.
     func document(endingAt end: Timestamp, at now: Timestamp) -> Told {
         let rest = (end.microseconds - now.microseconds) / 1_000_000 - Int64(self.maxAge)
@@ -34,14 +34,14 @@ package struct ClientCaching: Hashable, Sendable {
                 cacheControl: Self.text(self.maxAge, self.staleIfError),
                 until: whole > 0 ? end.adding(seconds: -whole - Int64(self.maxAge)) : nil)
         }
-        // What is told holds for a while, so it is what is right at the end of that.
+        // The words hold for a while, so the time in them is the one at the end of that.
         let step = max(1, rest / 8)
         guard rest > step else { return Told(cacheControl: Self.text(self.maxAge, 0), until: nil) }
         return Told(
             cacheControl: Self.text(self.maxAge, Int(rest - step)), until: now.adding(seconds: step))
     }
 
-    /// What caches are told of key sets and roots of trust.
+    /// The words about key sets and roots of trust.
     var keySet: String { Self.text(ClientHeaders.keyMaxAge, self.staleIfError) }
 
     private static func text(_ maxAge: Int, _ staleIfError: Int) -> String {

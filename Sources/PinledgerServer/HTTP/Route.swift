@@ -60,7 +60,7 @@ struct Route: Sendable {
         let refusal: @Sendable (Problem) -> Response?
     }
 
-    /// Those who call an operation, by its path: failures for clients are another matter than those for a health check.
+    /// The callers of an operation, by its path: failures for clients are another matter than those for a health check.
     enum Caller: String, Sendable {
         case client, `operator`, monitoring
     }

@@ -2,7 +2,7 @@ package import EventStore
 package import PinWire
 import Synchronization
 
-/// What a node finds wrong with its own files, for those who watch it.
+/// The state of a node's own files and of its database's copies, for its operators.
 package final class NodeHealth: Sendable {
     private struct Content {
         /// When the memory was not kept first, of the attempts that have failed since; nil where it is kept.
@@ -37,16 +37,16 @@ package final class NodeHealth: Sendable {
         }
     }
 
-    /// Takes in what the node's listeners present.
+    /// Takes in the certificate of the node's listeners.
     package func watch(_ certificate: ServerCertificate?) { self.content.withLock { $0.certificate = certificate } }
 
-    /// What the node's listeners present; nil for plain HTTP.
+    /// The certificate of the node's listeners; nil for plain HTTP.
     var certificate: ServerCertificate? { self.content.withLock { $0.certificate } }
 
     /// Notes what the primary says of those that copy it; nil where none answers.
     package func note(_ database: DatabaseStanding?) { self.content.withLock { $0.database = database } }
 
-    /// What the primary said last; nil where none answered.
+    /// The last standing of the primary; nil where none answered.
     var database: DatabaseStanding? { self.content.withLock { $0.database } }
 
     /// The seconds for which the memory has not been kept; nil on a node that keeps none.

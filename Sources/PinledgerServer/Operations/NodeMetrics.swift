@@ -97,7 +97,7 @@ extension MetricSamples {
         if let count = usage.openFiles { self.add(.openFiles, count) }
     }
 
-    /// What the node finds wrong with its own files, and how long its certificate is valid.
+    /// The state of the node's own files, of its certificate and of its database's copies.
     mutating func addHealth(_ health: NodeHealth) {
         if let seconds = health.unkeptSeconds { self.add(.memoryUnkept, seconds) }
         self.add(.refusedFiles, health.refusedFileCount)

@@ -78,7 +78,7 @@ static int find_base(struct dl_phdr_info *information, size_t size, void *data) 
 }
 
 int crash_report_install(const char *of_version) {
-    // What it needs is loaded now: a process that crashes allocates nothing.
+    // The unwinder is loaded now: a process that crashes allocates nothing.
     void *frames[1];
     backtrace(frames, 1);
     dl_iterate_phdr(find_base, &base);

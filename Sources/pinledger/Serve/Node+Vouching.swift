@@ -27,6 +27,22 @@ private enum Silence: Error, CustomStringConvertible {
     }
 }
 
+extension Silence {
+    fileprivate var advice: String {
+        let first =
+            switch self {
+            case .noKey:
+                "Give it --batch-public-key with what `pinledger key batch-public-key` prints where the key-encryption key is, and start it again beside a node that runs."
+            case .noNode, .noAnswer, .notAsked:
+                "Start a node that remembers the ledger; this one asks it when it starts."
+            }
+        return first + Self.otherwise
+    }
+
+    private static let otherwise =
+        " Otherwise give this one a checkpoint that `pinledger audit checkpoint` printed, with --expect-checkpoint FILE, or start it once with --trust-database."
+}
+
 /// How a node that remembers nothing of a ledger in use begins.
 extension Node {
     /// A node without a memory cannot tell an old backup from the present database, so a node that can, the log's witnesses or an
@@ -43,7 +59,7 @@ extension Node {
         let silence: Silence
         switch await self.endVouchedByNodes(pool, atLeast: ledger.position) {
         case .success(let end):
-            // It may be the end of what came meanwhile.
+            // The end may lie behind events that came meanwhile.
             try await self.haltOnDamage(ledger) { try await follower.catchUp() }
             try await self.halt(ledger, follower, pool, unlessItGoesOnFrom: end.position, end.root, in: end.epoch)
             if ledger.fault == nil { self.logger.log(.endVouched, ["position": "\(end.position)", "by": "node"]) }
@@ -62,8 +78,7 @@ extension Node {
         }
         throw CommandFailure(
             "this node remembers nothing, and the database has \(ledger.position) events: nothing shows that none is missing. No node vouches for them: \(silence)",
-            advice:
-                "Start a node that remembers the ledger; this one asks it when it starts. Where there is none, give this one a checkpoint that `pinledger audit checkpoint` printed, with --expect-checkpoint FILE, or start it once with --trust-database."
+            advice: silence.advice
         )
     }
 
@@ -80,7 +95,7 @@ extension Node {
             guard try await NodeRegistry(pool: pool).hasLiveWriter() else { return .failure(.noNode) }
             let requests = VouchRequests(pool: pool)
             let limit = ContinuousClock.now + VouchRequests.patience
-            // What is answered wrongly, or taken away, is asked again: a login of the database can do both.
+            // A wrong answer, or a request that was taken away, leads to another request: a login of the database can do both.
             while ContinuousClock.now < limit {
                 let challenge = Self.challenge()
                 guard try await requests.ask(challenge) else {

@@ -17,7 +17,7 @@ final class ServiceManager: Sendable {
     private let logger: Logger
     private let standing = Mutex((isReady: false, isTold: false))
 
-    /// Nil where none waits.
+    /// Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID; nil where no manager waits.
     init?(_ environment: [String: String] = ProcessInfo.processInfo.environment, logger: Logger) {
         guard let path = environment["NOTIFY_SOCKET"], !path.isEmpty else { return nil }
         self.path = path
@@ -51,7 +51,7 @@ final class ServiceManager: Sendable {
         self.standing.withLock { $0.isTold = true }
     }
 
-    /// It never waits; false where nobody takes the message.
+    /// Sends without waiting; false where the manager does not take the message.
     private func send(_ message: String) -> Bool {
         if service_manager_notify(self.path, message) == 0 { return true }
         self.logger.log(.serviceManagerLost, ["error": "\(String(cString: strerror(errno)))"])
