@@ -4,12 +4,14 @@ import base64
 import hashlib
 import json
 import threading
+import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from databases import APP, Database
-from pinledger import API, eventually, free_port, from_now
+from pinledger import API, Answer, eventually, free_port, from_now
 from problems import expect_problem
 
 SWITCH = {"reason": "an incident", "expires_at": from_now(hours=1)}
@@ -42,38 +44,54 @@ def doctor(database: Database, *keys: str, status: int) -> dict:
     return {finding["subject"]: finding for finding in json.loads(done.stdout)}
 
 
-class Changes:
-    """Changes of an app through one node, one after another, until they end; with the answers to them."""
+class Requests:
+    """Requests that are sent one after another until they end, as fast as they are answered or at a rate; with their answers."""
 
-    def __init__(self, api: API, name: str):
-        self.api, self.name, self.answers = api, name, []
+    def __init__(self, send: Callable[[int], Answer], per_second: float | None = None):
+        self.send, self.pause, self.answers = send, 1 / per_second if per_second else 0, []
         self.end = threading.Event()
 
     def run(self) -> None:
+        due = time.monotonic()
         while not self.end.is_set():
-            name = f"{self.name} {len(self.answers)}"
             try:
-                answer = self.api.request("PATCH", f"/v1/apps/{APP}", {"display_name": name})
+                answer = self.send(len(self.answers))
             except (OSError, ValueError) as error:
                 answer = error
             self.answers.append(answer)
+            due += self.pause
+            self.end.wait(max(0, due - time.monotonic()))
 
     def wait_for(self, count: int) -> None:
         end = len(self.answers) + count
-        eventually(lambda: len(self.answers) >= end, "changes are answered")
+        eventually(lambda: len(self.answers) >= end, "requests are answered")
+
+    @property
+    def refused(self) -> list:
+        return [answer for answer in self.answers if getattr(answer, "status", None) != 200]
+
+
+def names(api: API) -> Requests:
+    return Requests(lambda number: api.request("PATCH", f"/v1/apps/{APP}", {"display_name": f"Node {api.port}, {number}"}))
+
+
+def switches(api: API) -> Requests:
+    """A kill switch that is engaged and released by turns."""
+    path = f"/v1/apps/{APP}/kill-switch"
+    over = {"reason": "the incident is over"}
+    return Requests(lambda number: api.request("DELETE", path, over) if number % 2 else api.request("PUT", path, SWITCH))
 
 
 @contextmanager
-def changing(*nodes: API):
-    all_changes = [Changes(api, f"node {number}") for number, api in enumerate(nodes)]
-    threads = [threading.Thread(target=changes.run) for changes in all_changes]
+def sending(*all_requests: Requests):
+    threads = [threading.Thread(target=requests.run) for requests in all_requests]
     for thread in threads:
         thread.start()
     try:
-        yield all_changes
+        yield
     finally:
-        for changes in all_changes:
-            changes.end.set()
+        for requests in all_requests:
+            requests.end.set()
         for thread in threads:
             thread.join()
 
@@ -82,14 +100,19 @@ def test_nodes_with_both_keys_refuse_no_change(database, new):
     keys = ["--kek-file", str(database.key), "--next-kek-file", str(new)]
     nodes = [database.serve(*keys, "--state-directory", str(new) + f"-{number}", "--trust-database") for number in range(2)]
     try:
-        with changing(*(api for _, api in nodes)) as all_changes:
-            for changes in all_changes:
-                changes.wait_for(5)
+        # Two nodes get 100 fetches a second each, and changes without a pause.
+        recorded = [*(names(api) for _, api in nodes), switches(nodes[1][1])]
+        fetched = [Requests(lambda _, api=api: api.document(APP), per_second=100) for _, api in nodes]
+        with sending(*recorded, *fetched):
+            for requests in recorded + fetched:
+                requests.wait_for(8)
             assert name_of(new) in rewrap(database, new)
-            for changes in all_changes:
-                changes.wait_for(10)
-        refused = [answer for changes in all_changes for answer in changes.answers if getattr(answer, "status", None) != 200]
-        assert not refused, refused[:3]
+            for requests in recorded:
+                requests.wait_for(12)
+            for requests in fetched:
+                requests.wait_for(100)
+        for requests in recorded + fetched:
+            assert not requests.refused, requests.refused[:3]
         for node, api in nodes:
             eventually(lambda api=api: api.get("/readyz").json["key_encryption_key"] == name_of(new), "the node has seen the new key")
             assert api.get("/readyz?for=writes").status == 200
