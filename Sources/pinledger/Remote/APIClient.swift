@@ -223,7 +223,7 @@ struct APIClient {
         _ method: String, _ path: String, _ members: [String: JSON], _ options: ChangeOptions
     ) async throws -> (json: JSON, version: EpochNumber?) {
         var query: [String] = options.dryRun ? ["dry_run=true"] : []
-        query += try options.proposalQuery
+        query += try options.proposal.query
         var headers: [(String, String)] = []
         if let version = options.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }
         var body: [UInt8]?

@@ -30,8 +30,8 @@ extension ChangeCommands {
                     var options = ChangeOptions.none
                     options.reason = file.reason
                     options.force = file.isForced
-                    options.addTo = draft
-                    options.notBefore = place == 0 ? self.notBefore : nil
+                    options.proposal.addTo = draft
+                    options.proposal.notBefore = place == 0 ? self.notBefore : nil
                     return DraftedChange.Part(
                         name: "operation \(place + 1) (\(operation.method) \(operation.path))",
                         method: operation.method, path: operation.path, body: operation.body, options: options)

@@ -29,10 +29,8 @@ struct DirectChangeOptions: ParsableArguments {
     }
 }
 
-/// The flags of commands that change something, or propose it.
-struct ChangeOptions: ParsableArguments {
-    @OptionGroup var direct: DirectChangeOptions
-
+/// How a change is proposed, and made without approvals.
+struct ProposalOptions: ParsableArguments {
     @Flag(
         help:
             "Propose it instead of making it: others look at it first, and approve it where a rule asks for that. Needs --reason."
@@ -55,6 +53,50 @@ struct ChangeOptions: ParsableArguments {
     var bypassApprovals = false
 
     /// No options at all.
+    static var none: ProposalOptions {
+        var options = ProposalOptions()
+        options.propose = false
+        options.addTo = nil
+        options.notBefore = nil
+        options.bypassApprovals = false
+        return options
+    }
+
+    /// Where the change goes if it is not made by itself, as the query says it.
+    var query: [String] {
+        get throws {
+            guard [self.propose, self.addTo != nil, self.bypassApprovals].count(where: { $0 }) <= 1 else {
+                throw CommandFailure("give one of --propose, --add-to and --bypass-approvals", status: .usage)
+            }
+            guard self.notBefore == nil || self.propose || self.addTo != nil else {
+                throw CommandFailure("--not-before goes with --propose or --add-to", status: .usage)
+            }
+            var query: [String] = []
+            if let change = self.propose ? "new" : self.addTo { query.append("change=\(APIClient.escaped(change))") }
+            if let notBefore {
+                query.append("not_before=\(APIClient.escaped(try TimeInput.rfc3339(notBefore, .ahead)))")
+            }
+            if self.bypassApprovals { query.append("bypass_approvals=true") }
+            return query
+        }
+    }
+}
+
+/// The flags of commands that change something, or propose it.
+struct ChangeOptions: JoinedArguments {
+    var direct = DirectChangeOptions()
+    var proposal = ProposalOptions()
+
+    init() {}
+
+    init(joining decoder: any Decoder) throws {
+        self.direct = try DirectChangeOptions(from: decoder)
+        self.proposal = try ProposalOptions(from: decoder)
+    }
+
+    var groups: [any ParsableArguments] { [self.direct, self.proposal] }
+
+    /// No options at all.
     static var none: ChangeOptions {
         var direct = DirectChangeOptions()
         direct.reason = nil
@@ -64,10 +106,7 @@ struct ChangeOptions: ParsableArguments {
         direct.idempotencyKey = nil
         var options = ChangeOptions()
         options.direct = direct
-        options.propose = false
-        options.addTo = nil
-        options.notBefore = nil
-        options.bypassApprovals = false
+        options.proposal = .none
         return options
     }
 
@@ -90,24 +129,5 @@ struct ChangeOptions: ParsableArguments {
     var idempotencyKey: String? {
         get { self.direct.idempotencyKey }
         set { self.direct.idempotencyKey = newValue }
-    }
-
-    /// Where it goes if it is not made by itself, as the query says it.
-    var proposalQuery: [String] {
-        get throws {
-            guard [self.propose, self.addTo != nil, self.bypassApprovals].count(where: { $0 }) <= 1 else {
-                throw CommandFailure("give one of --propose, --add-to and --bypass-approvals", status: .usage)
-            }
-            guard self.notBefore == nil || self.propose || self.addTo != nil else {
-                throw CommandFailure("--not-before goes with --propose or --add-to", status: .usage)
-            }
-            var query: [String] = []
-            if let change = self.propose ? "new" : self.addTo { query.append("change=\(APIClient.escaped(change))") }
-            if let notBefore {
-                query.append("not_before=\(APIClient.escaped(try TimeInput.rfc3339(notBefore, .ahead)))")
-            }
-            if self.bypassApprovals { query.append("bypass_approvals=true") }
-            return query
-        }
     }
 }

@@ -118,7 +118,7 @@ struct ClientCommands: AsyncParsableCommand {
             members["settings"] = try self.givenSettings()
             // Read before anything is recorded: an unreadable file would leave the change half done.
             let key: [String: JSON]? = try self.key.map(PrivateKeyInput.members) ?? (self.generateKey ? [:] : nil)
-            if key != nil, try !self.change.proposalQuery.isEmpty {
+            if key != nil, try !self.change.proposal.query.isEmpty {
                 throw CommandFailure(
                     "a key is set at once and cannot be part of a proposed change",
                     advice:

@@ -43,7 +43,7 @@ struct ImportCommand: AsyncParsableCommand, HoldsKeys {
         ] {
             if let value { query.append("\(name)=\(APIClient.escaped(value))") }
         }
-        query += try self.change.proposalQuery
+        query += try self.change.proposal.query
         let type = self.format.isJSON ? "application/json" : "application/octet-stream"
         var headers = [("Content-Type", type)]
         if let version = self.change.ifVersion { headers.append(("If-Match", "\"\(version)\"")) }

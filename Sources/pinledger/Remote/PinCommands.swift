@@ -20,17 +20,31 @@ struct PinCommands: AsyncParsableCommand {
         var path: String { HostCommands.path(self.app, self.host) }
     }
 
-    /// A pin that the host has.
-    struct Target: ParsableArguments {
-        @OptionGroup var place: Place
+    /// A pin of a host's policy.
+    struct HeldPin: ParsableArguments {
         @Argument(help: "A pin (sha256/BASE64), or a file with the key.") var pin: String
         @Option(help: "The policy that has the pin.") var policy = PolicyArm.baseline
+    }
+
+    /// A pin that the host has.
+    struct Target: JoinedArguments {
+        private var place = Place()
+        private var held = HeldPin()
+
+        init() {}
+
+        init(joining decoder: any Decoder) throws {
+            self.place = try Place(from: decoder)
+            self.held = try HeldPin(from: decoder)
+        }
+
+        var groups: [any ParsableArguments] { [self.place, self.held] }
 
         /// Changes the pin.
         func change(_ members: [String: JSON], _ change: ChangeOptions, _ remote: RemoteOptions) async throws {
-            let pin = try KeyInput.existing(self.pin)
+            let pin = try KeyInput.existing(self.held.pin)
             var members = members
-            members["policy"] = .string(self.policy.rawValue)
+            members["policy"] = .string(self.held.policy.rawValue)
             try await remote.withClient { client in
                 let path = "\(self.place.path)/pins/\(Hex.encode(pin.bytes))"
                 ChangeReport.print(try await client.change("PATCH", path, members, change), remote.output)

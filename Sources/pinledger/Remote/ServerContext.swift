@@ -213,22 +213,35 @@ struct ServerOptions: ParsableArguments {
     }
 }
 
-/// The flags of every command that shows a server's answer.
-struct RemoteOptions: ParsableArguments {
-    @OptionGroup var place: ServerOptions
-
+/// The form of a server's answer.
+struct FormOption: ParsableArguments {
     @Option(
         name: [.customShort("o"), .customLong("output")],
         help: ArgumentHelp(
             "Form of the output. Lists have all values in wide, and the first column alone in name.", valueName: "form")
     )
     var form: OutputForm = .table
+}
 
-    @OptionGroup var part: PartOption
+/// The flags of every command that shows a server's answer.
+struct RemoteOptions: JoinedArguments {
+    var place = ServerOptions()
+    private var answer = FormOption()
+    private var part = PartOption()
+
+    init() {}
+
+    init(joining decoder: any Decoder) throws {
+        self.place = try ServerOptions(from: decoder)
+        self.answer = try FormOption(from: decoder)
+        self.part = try PartOption(from: decoder)
+    }
+
+    var groups: [any ParsableArguments] { [self.place, self.answer, self.part] }
 
     /// The form of the output, and the part of the answer that is asked for.
     var output: OutputForm {
-        var output = self.form
+        var output = self.answer.form
         output.query = self.part.query
         return output
     }

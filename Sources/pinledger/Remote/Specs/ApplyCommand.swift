@@ -146,7 +146,7 @@ struct ApplyCommand: AsyncParsableCommand {
     private func propose(_ parts: [SpecPlans.Part], of plans: SpecPlans, _ client: APIClient) async throws {
         let draft = try await DraftedChange.gather(parts, client) { part, draft in
             var options = plans.options
-            options.addTo = draft
+            options.proposal.addTo = draft
             guard let path = part.path([:]) else { throw CommandFailure("\(part.name) cannot be proposed") }
             return DraftedChange.Part(
                 name: part.name, method: part.method, path: path, body: part.body, options: options)

@@ -199,7 +199,7 @@ struct SharedPlan {
         options.dryRun = true
         options.reason = terms.reason
         options.force = terms.isForced
-        options.propose = terms.proposes
+        options.proposal.propose = terms.proposes
         do {
             let (answer, version) = try await client.versionedChange(step.method, path, step.members, options)
             self.steps[index].answer = answer

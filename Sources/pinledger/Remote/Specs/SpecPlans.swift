@@ -51,7 +51,7 @@ struct SpecPlans {
             options.dryRun = true
             options.reason = terms.reason
             options.force = terms.isForced
-            options.propose = terms.proposes
+            options.proposal.propose = terms.proposes
             do {
                 let answer = try await client.change(
                     "PUT", Self.path(spec.app, prunes: prunes), spec.members, options)
@@ -61,7 +61,7 @@ struct SpecPlans {
                 guard let problem = failure.problem, failure.isOfOneChange else { throw failure }
                 guard problem != "/problems/change_without_effect" else {
                     // What stays is told by itself, and asks for no approval.
-                    options.propose = false
+                    options.proposal.propose = false
                     let answer = try await client.change(
                         "PUT", Self.path(spec.app, prunes: prunes), spec.members, options)
                     self.plans.append(Plan(spec: spec, answer: answer))
