@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import Logging
 import Testing
 
 @testable import pinledger
@@ -53,13 +54,50 @@ import Testing
             "database: dbname=x\nread_only: yes\ntrusted_proxy: [10.0.0.0/8, '::1/128']\nresolve: a=1.1.1.1\nlisten:\n"
         let file = try SettingsFile(bytes: Array(text.utf8), path: "p.yaml")
         let settings = try Settings(file: file, environment: ["PINLEDGER_RESOLVE": ""], credentials: nil)
-        #expect(settings.text(.database, nil) == "dbname=x")
+        #expect(settings.text(.database) == "dbname=x")
         #expect(try settings.isOn(.readOnly))
-        #expect(settings.list(.trustedProxy, []) == ["10.0.0.0/8", "::1/128"])
-        #expect(settings.list(.resolve, []) == ["a=1.1.1.1"])
-        #expect(settings.text(.listen, nil, default: "here") == "here")
+        #expect(settings.list(.trustedProxy) == ["10.0.0.0/8", "::1/128"])
+        #expect(settings.list(.resolve) == ["a=1.1.1.1"])
+        #expect(settings.text(.listen) == "127.0.0.1:8440")
         #expect(settings.effective(.readOnly)?.source == .file("p.yaml", line: 2))
         #expect(settings.effective(.listen)?.source == .standard)
+    }
+
+    @Test(arguments: ["info", "INFO", "Info"])
+    func `a word is read in upper and lower case, wherever it is given`(text: String) throws {
+        let file = try SettingsFile(bytes: Array("log_level: \(text)\n".utf8), path: "p.yaml")
+        for settings in [
+            try Settings(flags: [.logLevel: [text]], environment: [:], credentials: nil),
+            try Settings(environment: ["PINLEDGER_LOG_LEVEL": text], credentials: nil),
+            try Settings(file: file, environment: [:], credentials: nil),
+        ] {
+            #expect(try settings.word(.logLevel, as: Logger.Level.self) == .info)
+        }
+    }
+
+    @Test(arguments: [
+        (Setting.drainDelay, "abc", "must be a number"), (.telemetryRate, "-1", "must be from 0.0"),
+        (.requestsPerNetwork, "nan", "must be from 0.0"), (.readOnly, "perhaps", "must be true or false"),
+        (.logFormat, "xml", "must be text or json"), (.writeQueue, "99999999999999999999", "must be a number"),
+    ])
+    func `a value of another form is refused before it is used`(setting: Setting, text: String, sentence: String) {
+        let error = #expect(throws: CommandFailure.self) {
+            try Settings(environment: [setting.variable: text], credentials: nil).check()
+        }
+        #expect(error?.message.contains(sentence) == true && error?.message.contains(setting.variable) == true)
+    }
+
+    @Test func `every default has the form that is declared`() throws {
+        for program in Setting.Program.allCases {
+            for setting in Setting.all(of: program) {
+                let standard = setting.standard(in: program)
+                guard !standard.isEmpty else { continue }
+                let variables = [setting.variable: standard.joined(separator: ",")]
+                #expect(throws: Never.self, "\(program) \(setting)") {
+                    try Settings(of: program, environment: variables, credentials: nil).check()
+                }
+            }
+        }
     }
 
     @Test(arguments: [

@@ -63,7 +63,7 @@ def test_a_flag_wins_over_a_variable_over_a_credential_over_the_file_over_the_de
         ("database: dbname=x\nwrite_queue: 0\n", ["line 2: write_queue must be from 1 to"]),
         ("database: dbname=x\nread_only: perhaps\n", ["line 2: read_only must be true or false, and is perhaps"]),
         ("database: dbname=x\nlisten: nowhere\n", ["line 2: listen is no address to listen on"]),
-        ("database: dbname=x\nlog_level: loud\n", ["line 2: log_level is loud, which is not a log level"]),
+        ("database: dbname=x\nlog_level: loud\n", ["line 2: log_level must be trace, debug, info", "or critical, and is loud"]),
         ("database: dbname=x\ndocument_lifetime: 300\ndocument_max_age: 200\n", ["line 3: document_max_age must be at most half of"]),
         ("listen: 127.0.0.1:1\ndatabase: 'host=/x pasword=y'\n", ["line 2: database is no connection string of libpq"]),
         ("database: dbname=x\ndatabase: y\n", ["is not YAML: database stands there twice"]),

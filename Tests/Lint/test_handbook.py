@@ -93,8 +93,9 @@ def test_the_page_of_retention_has_the_time_after_which_each_kind_of_row_is_dele
     kept = {name: found[0] for name, found in times.items() if found[:1] not in ([], ["1"]) and name != "forget_outcomes"}
     assert len(kept) > 4
     assert [f"{name}: {days} days" for name, days in kept.items() if not re.search(rf"\b{days} days\b", table)] == []
-    options = (handbook.ROOT / "Sources/pinledger/Serve/TelemetryOptions.swift").read_text()
-    usual, least, most = re.search(r"telemetryRetention, or: (\d+), in: (\d+)\.\.\.(\d+)", options).groups()
+    settings = (handbook.ROOT / "Sources/pinledger/Settings/Setting+Declaration.swift").read_text()
+    declared = re.search(r"case \.telemetryRetention:.*?integer\((\d+)\.\.\.(\d+)\).*?value\(\"(\d+)\"\)", settings, re.S)
+    least, most, usual = declared.groups()
     assert f"| {usual} days; `--telemetry-retention` says otherwise, from {least} to {most} days |" in table
 
 

@@ -8,7 +8,7 @@ struct EdgeCommand: AsyncParsableCommand {
         subcommands: [EdgeServeCommand.self, EdgeExportCommand.self, EdgeConfigCommands.self])
 }
 
-struct EdgeServeCommand: AsyncParsableCommand {
+struct EdgeServeCommand: AsyncParsableCommand, JoinedArguments {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Serve an upstream's documents to clients, without a database and without keys.",
@@ -20,7 +20,13 @@ struct EdgeServeCommand: AsyncParsableCommand {
             without its upstream, and passes clients' reports on. Its upstream may be another edge.
             """)
 
-    @OptionGroup var options: EdgeOptions
+    private var options = EdgeOptions()
+
+    init() {}
+
+    init(joining decoder: any Decoder) throws { self.options = try EdgeOptions(from: decoder) }
+
+    var groups: [any ParsableArguments] { [self.options] }
 
     func run() async throws {
         let configuration = try EdgeConfiguration(self.options)

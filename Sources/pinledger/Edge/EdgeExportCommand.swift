@@ -30,19 +30,14 @@ struct EdgeExportCommand: AsyncParsableCommand {
             "File for a list of all files, with the header fields with which an object store has to serve each.",
             valueName: "file"))
     var objects: String?
-    @Option(
-        help: ArgumentHelp(
-            "How long clients and caches may use a document before they ask again: for --objects. Default: 60. [env: PINLEDGER_DOCUMENT_MAX_AGE]",
-            valueName: "seconds"))
-    var documentMaxAge: Int?
     @OptionGroup var file: SettingsFileOption
-    @OptionGroup var options: UpstreamOptions
+    @OptionGroup var flags: SettingFlags<ExportProgram>
 
     func run() async throws {
-        let settings = try self.file.settings(of: .edge)
-        let maxAge = try settings.number(.documentMaxAge, self.documentMaxAge, or: 60, in: 0...86_400)
-        let keys = try self.options.keys(settings)
-        let upstream = try self.options.address(settings).open { _, _ in }
+        let settings = try self.file.settings(of: .edge, self.flags.values)
+        let maxAge = try settings.integer(.documentMaxAge)
+        let keys = try settings.trustedKeys
+        let upstream = try UpstreamAddress(settings).open { _, _ in }
         let outcome = await self.export(from: upstream, keys, maxAge: maxAge)
         await upstream.close()
         try outcome.get()

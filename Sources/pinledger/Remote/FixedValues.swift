@@ -1,6 +1,5 @@
 public import ArgumentParser
 import ClientFormats
-public import Logging
 public import PinWire
 package import Pinning
 package import Webhooks
@@ -34,11 +33,6 @@ extension RolloutPlan.Inconclusive: ExpressibleByArgument {}
 extension Rotation.Phase: ExpressibleByArgument {
     /// The phases that a rotation can leave.
     package static var allValueStrings: [String] { Self.allCases.filter { !$0.isOver }.map(\.rawValue) }
-}
-
-extension Logger.Level: @retroactive ExpressibleByArgument {
-    /// Reads a level in upper or lower case.
-    public init?(argument: String) { self.init(rawValue: argument.lowercased()) }
 }
 
 /// The name of a file's format, as in the API.

@@ -232,7 +232,7 @@ struct TokenCommands: AsyncParsableCommand {
         }
     }
 
-    struct Bootstrap: AsyncParsableCommand, HoldsKeys {
+    struct Bootstrap: AsyncParsableCommand, JoinedArguments, HoldsKeys {
         static let configuration = CommandConfiguration(
             commandName: "bootstrap",
             abstract: "Create the first token, directly in the database instead of through a server.",
@@ -249,16 +249,30 @@ struct TokenCommands: AsyncParsableCommand {
                 their own machine with `pinledger login --code-file -`.
                 """
         )
-        @Argument(help: "What the token is for, or with --person the person's name.") var name = "first admin"
-        @Flag(help: "Add a person of this name with the role admin, whose token it is.") var person = false
-        @Flag(help: "Print a code for a person of this name, to be exchanged for a token once, within 15 minutes.")
-        var code = false
-        @OptionGroup var options: NodeOptions
+        /// Whose token it is.
+        struct Holder: ParsableArguments {
+            @Argument(help: "What the token is for, or with --person the person's name.") var name = "first admin"
+            @Flag(help: "Add a person of this name with the role admin, whose token it is.") var person = false
+            @Flag(help: "Print a code for a person of this name, to be exchanged for a token once, within 15 minutes.")
+            var code = false
+        }
+
+        private var holder = Holder()
+        private var options = NodeOptions()
+
+        init() {}
+
+        init(joining decoder: any Decoder) throws {
+            self.holder = try Holder(from: decoder)
+            self.options = try NodeOptions(from: decoder)
+        }
+
+        var groups: [any ParsableArguments] { [self.holder, self.options] }
 
         func run() async throws {
             var options = self.options
-            options.listen = "127.0.0.1:0"
-            let (name, isPerson, isCode) = (self.name, self.person || self.code, self.code)
+            options.flags.values[.listen] = ["127.0.0.1:0"]
+            let (name, isPerson, isCode) = (self.holder.name, self.holder.person || self.holder.code, self.holder.code)
             let configuration = try NodeConfiguration(options)
             try await Node(configuration: configuration).runOnce { services in
                 let issuer = LocalOperator(services: services)

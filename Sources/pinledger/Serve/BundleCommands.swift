@@ -51,7 +51,7 @@ struct BundleOptions: ParsableArguments {
 
     /// The directory that the settings name.
     static func directory(_ flag: String?, _ file: SettingsFileOption) throws -> BundleDirectory? {
-        guard let path = try file.settings().text(.bundles, flag) else { return nil }
+        guard let path = try file.text(.bundles, flag) else { return nil }
         let directory = BundleDirectory(path: path)
         guard directory.exists else {
             throw CommandFailure(
@@ -181,7 +181,7 @@ extension BundleCommands {
         @Flag(help: "Verify the bundles, say what would be pruned, and change nothing.") var dryRun = false
 
         func run() async throws {
-            let key = try self.options.file.settings().text(.kekFile, self.kekFile).map(NodeConfiguration.readKey)
+            let key = try self.options.file.text(.kekFile, self.kekFile).map(NodeConfiguration.readKey)
             try await self.options.run { tools in
                 let pruner = try await Pruner(on: tools.connection)
                 if key == nil, try await !pruner.isUnauthenticated() {

@@ -8,7 +8,7 @@ import PinledgerServer
 import Pinning
 import Postgres
 
-struct DevCommand: AsyncParsableCommand, HoldsKeys {
+struct DevCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "dev", abstract: "Run everything on this machine: a private PostgreSQL, the schema, the server.",
         discussion: """
@@ -19,52 +19,42 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
             """
     )
 
-    @OptionGroup var directory: DataDirectory
+    /// What a new database begins with.
+    struct Example: ParsableArguments {
+        @Option(
+            help: ArgumentHelp("Remote configuration to import into --app, unless the app exists.", valueName: "file")
+        )
+        var example: String?
 
-    @Option(help: ArgumentHelp("Address to listen on. [env: PINLEDGER_LISTEN]", valueName: "host:port"))
-    var listen: String?
+        @Option(help: ArgumentHelp("App to import --example into.", valueName: "app"))
+        var app: String?
+    }
 
-    @Option(
-        help: ArgumentHelp("Remote configuration to import into --app, unless the app exists.", valueName: "file")
-    )
-    var example: String?
+    private var directory = DataDirectory()
+    private var given = Example()
+    private var flags = SettingFlags<TrialProgram>()
+    private var trust = TrustOption()
 
-    @Option(help: ArgumentHelp("App to import --example into.", valueName: "app"))
-    var app: String?
+    init() {}
 
-    @Option(
-        help: ArgumentHelp(
-            "Lowest level to log. Default: warning. [env: PINLEDGER_LOG_LEVEL]", valueName: "level"))
-    var logLevel: Logger.Level?
+    init(joining decoder: any Decoder) throws {
+        self.directory = try DataDirectory(from: decoder)
+        self.given = try Example(from: decoder)
+        self.flags = try SettingFlags(from: decoder)
+        self.trust = try TrustOption(from: decoder)
+    }
 
-    @OptionGroup(title: "Outgoing calls") var outgoing: OutgoingOptions
-    @OptionGroup(title: "Firebase projects") var firebase: FirebaseOptions
-
-    @OptionGroup var documents: DocumentOptions
-
-    @Option(
-        help: ArgumentHelp(
-            "Header field with the client's country, set by a proxy, such as CF-IPCountry.", valueName: "name"))
-    var countryHeader: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "MaxMind database of the countries of addresses.", valueName: "file"))
-    var countryDatabase: String?
-
-    @OptionGroup(title: "Limits") var limits: LimitOptions
-    @OptionGroup(title: "Clients' reports") var telemetry: TelemetryOptions
-    @OptionGroup(title: "Probes") var probing: ProbeNodeOptions
-    @OptionGroup(title: "Announcements") var announcements: AnnouncementOptions
-    @OptionGroup(title: "Memory outside the database") var memory: MemoryOptions
+    var groups: [any ParsableArguments] { [self.directory, self.given, self.flags, self.trust] }
 
     func validate() throws {
-        guard (self.example == nil) == (self.app == nil) else {
+        guard (self.given.example == nil) == (self.given.app == nil) else {
             throw ValidationError("--example and --app must be given together")
         }
     }
 
     func run() async throws {
+        // Before anything is made.
+        try Settings(of: .trial, flags: self.flags.values).check()
         let home = self.directory.path
         try FileManager.default.createDirectory(atPath: home, withIntermediateDirectories: true)
         let database = try await PrivateDatabase(home: home)
@@ -84,24 +74,13 @@ struct DevCommand: AsyncParsableCommand, HoldsKeys {
         if !FileManager.default.fileExists(atPath: kekFile) {
             try Self.write(Base64.encode(Random.bytes(32)) + "\n", to: kekFile)
         }
-        var options = try NodeOptions.parse([])
-        options.database = database.connectionString(user: "pinledger_dev")
-        options.kekFile = kekFile
-        options.listen = self.listen
-        options.logLevel = self.logLevel
-        options.documents = self.documents
-        options.countryHeader = self.countryHeader
-        options.countryDatabase = self.countryDatabase
-        options.telemetry = self.telemetry
-        options.limits = self.limits
-        options.probing = self.probing
-        options.announcements = self.announcements
-        options.outgoing = self.outgoing
-        options.firebase = self.firebase
-        options.memory = self.memory
-        options.memory.stateDirectory = self.memory.stateDirectory ?? "\(home)/state"
-        let configuration = try NodeConfiguration(options, Settings(), isTrial: true)
-        let (example, app) = (self.example, self.app)
+        var flags = self.flags.values
+        flags[.database] = [database.connectionString(user: "pinledger_dev")]
+        flags[.kekFile] = [kekFile]
+        flags[.stateDirectory] = flags[.stateDirectory] ?? ["\(home)/state"]
+        let configuration = try NodeConfiguration(
+            Settings(of: .trial, flags: flags), trustsDatabase: self.trust.trustDatabase)
+        let (example, app) = (self.given.example, self.given.app)
         try await Node(configuration: configuration).run { port, services in
             do {
                 let context = try await Self.settle(home, configuration.listen.host, port, services)

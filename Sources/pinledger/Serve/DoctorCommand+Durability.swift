@@ -5,7 +5,7 @@ extension DoctorCommand {
     func durability(_ connection: PostgresConnection) async -> Finding {
         let subject = "durability"
         let isRequired =
-            (try? self.settings?.isOn(.requireSynchronous, self.options.requireSynchronous)) ?? false
+            (try? self.settings?.isOn(.requireSynchronous)) ?? false
         do {
             let row = try await connection.query(
                 """

@@ -9,7 +9,7 @@ extension DoctorCommand {
     func memory(_ keyEncryptionKeys: KeyEncryptionKeys?) async -> Finding? {
         let subject = "memory"
         let usual = self.isDevelopment ? "\(self.directory.path)/state" : nil
-        guard let directory = self.settings.flatMap({ self.options.memory.directory($0) }) ?? usual else {
+        guard let directory = self.settings.flatMap(MemoryConfiguration.directory) ?? usual else {
             return Finding(
                 subject: subject, verdict: .warn,
                 detail: "none is kept: after a restart this node does not notice that the database has lost events",

@@ -9,14 +9,29 @@ import PublicSuffixes
 import Publishing
 import Secrets
 
-struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
+struct DoctorCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Check everything a server needs, and show how to fix what is wrong.",
         discussion: "pinledger doctor --database \"$DATABASE\" --kek-file kek"
     )
-    @OptionGroup var options: NodeOptions
-    @OptionGroup var directory: DataDirectory
-    @Option(name: [.short, .long], help: "Form of the output.") var output: OutputForm = .table
+    /// How findings are shown.
+    struct Report: ParsableArguments {
+        @Option(name: [.short, .long], help: "Form of the output.") var output: OutputForm = .table
+    }
+
+    private(set) var options = NodeOptions()
+    private(set) var directory = DataDirectory()
+    private var report = Report()
+
+    init() {}
+
+    init(joining decoder: any Decoder) throws {
+        self.options = try NodeOptions(from: decoder)
+        self.directory = try DataDirectory(from: decoder)
+        self.report = try Report(from: decoder)
+    }
+
+    var groups: [any ParsableArguments] { [self.options, self.directory, self.report] }
 
     /// The result of one check.
     struct Finding {
@@ -33,8 +48,9 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func run() async throws {
-        let publicKeys = try NodeConfiguration.readBatchPublicKeys(
-            self.options.file.settings().list(.batchPublicKey, self.options.batchPublicKey))
+        let settings = try self.options.settings()
+        try settings.check()
+        let publicKeys = try NodeConfiguration.readBatchPublicKeys(settings.list(.batchPublicKey))
         var findings: [Finding] = []
         findings.append(self.publicSuffixes())
         let (key, keyFinding) = self.keyFile()
@@ -79,9 +95,9 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     /// The settings; nil where ``run()`` has refused them.
-    var settings: Settings? { try? self.options.file.settings() }
-    var isDevelopment: Bool { self.settings?.text(.database, self.options.database) == nil }
-    private var isReadOnly: Bool { (try? self.settings?.isOn(.readOnly, self.options.readOnly)) ?? false }
+    var settings: Settings? { try? self.options.settings() }
+    var isDevelopment: Bool { self.settings?.text(.database) == nil }
+    private var isReadOnly: Bool { (try? self.settings?.isOn(.readOnly)) ?? false }
 
     private func publicSuffixes() -> Finding {
         do {
@@ -96,8 +112,9 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
 
     private func keyFile() -> (KeyEncryptionKeys?, Finding) {
         let file =
-            self.options.kekFile ?? (self.isDevelopment ? "\(self.directory.path)/key-encryption-key" : nil)
-            ?? self.settings?.text(.kekFile, nil)
+            self.options.flags.values[.kekFile]?.first
+            ?? (self.isDevelopment ? "\(self.directory.path)/key-encryption-key" : nil)
+            ?? self.settings?.text(.kekFile)
         guard let file else {
             return (
                 nil,
@@ -112,7 +129,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
         do {
             let key = try NodeConfiguration.readKey(file)
             var detail = "\(file), id \(key.id)"
-            let next = try self.settings?.text(.nextKekFile, self.options.nextKekFile).map { file in
+            let next = try self.settings?.text(.nextKekFile).map { file in
                 let next = try NodeConfiguration.readKey(file)
                 detail += "; next: \(file), id \(next.id)"
                 return next
@@ -236,7 +253,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     func connectionString() async throws -> String? {
-        if let text = self.settings?.text(.database, self.options.database) { return text }
+        if let text = self.settings?.text(.database) { return text }
         guard FileManager.default.fileExists(atPath: self.directory.path) else { return nil }
         return try await PrivateDatabase(home: self.directory.path).connectionString(user: "pinledger_dev")
     }
@@ -353,14 +370,15 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     /// Whether the ports are free, or taken by a healthy server of ours.
     private func server() async -> [Finding] {
         let settings = self.settings
-        let isTLS = settings?.text(.tlsCertificate, self.options.tlsCertificate) != nil
+        let isTLS = settings?.text(.tlsCertificate) != nil
         let scheme = isTLS ? "https" : "http"
         let context = try? ServerContext(path: "\(self.directory.path)/context.json")
-        let listen = settings?.text(.listen, self.options.listen)
-        let address = listen ?? (isTLS || context == nil ? NodeConfiguration.defaultListen : nil)
+        // Without an address in the settings, what `pinledger dev` serves is looked at.
+        let isOfDirectory = settings?.isGiven(.listen) != true && !isTLS && context != nil
+        let address = isOfDirectory ? nil : settings?.text(.listen)
         let url = address.map { Self.url(scheme, $0) } ?? context?.server ?? ""
         var findings = [await self.look(at: url, "server")]
-        if let admin = settings?.text(.adminListen, self.options.adminListen) {
+        if let admin = settings?.text(.adminListen) {
             findings.append(await self.look(at: Self.url(scheme, admin), "operators' address"))
         }
         return findings
@@ -420,7 +438,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
     }
 
     private func show(_ findings: [Finding]) {
-        if !self.output.isTable {
+        if !self.report.output.isTable {
             let json = JSON.array(
                 findings.map { finding in
                     .members([
@@ -429,7 +447,7 @@ struct DoctorCommand: AsyncParsableCommand, HoldsKeys {
                     ])
                 }
             )
-            return Console.print(json, self.output)
+            return Console.print(json, self.report.output)
         }
         var table = Table(["VERDICT", "WHAT", "FOUND"])
         for finding in findings { table.add([finding.verdict.rawValue, finding.subject, finding.detail]) }

@@ -94,13 +94,13 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
         guard (0...86_400).contains(self.grace) else {
             throw CommandFailure("--grace must be from 0 to 86400 seconds", status: .usage)
         }
-        let key = try self.file.settings().text(.kekFile, self.kekFile).map(NodeConfiguration.readKey)
+        let key = try self.file.text(.kekFile, self.kekFile).map(NodeConfiguration.readKey)
         var expectations = LedgerAuditor.Expectations()
         expectations.approvals = .signatures
         expectations.key = try key.map(BatchKey.init)
         expectations.snapshotKey = try key.map(SnapshotKey.init)
         let publicKeys = try NodeConfiguration.readBatchPublicKeys(
-            self.file.settings().list(.batchPublicKey, self.batchPublicKey))
+            self.file.settings(of: .server, [.batchPublicKey: self.batchPublicKey]).list(.batchPublicKey))
         expectations.verifiers = (publicKeys + (try key.map { [try $0.batchSigningKey().publicKey] } ?? []))
             .map(BatchVerifier.init)
         expectations.time = Node.clock()
@@ -251,7 +251,7 @@ struct FsckCommand: AsyncParsableCommand, HoldsKeys {
     private func withConnection<Result>(
         _ body: (PostgresConnection) async throws -> Result
     ) async throws -> Result {
-        var text = try self.file.settings().text(.database, self.database)
+        var text = try self.file.text(.database, self.database)
         if text == nil {
             let home = self.directory.path
             guard FileManager.default.fileExists(atPath: home) else {

@@ -55,7 +55,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
 
     func run() async throws {
         let (database, file) = (try self.file.database(self.database), try self.file.kekFile(self.kekFile))
-        guard let nextFile = try self.file.settings().text(.nextKekFile, self.nextKekFile) else {
+        guard let nextFile = try self.file.text(.nextKekFile, self.nextKekFile) else {
             throw CommandFailure(
                 "no next key-encryption key is given",
                 advice: "Give --next-kek-file, set PINLEDGER_NEXT_KEK_FILE or name it in --config.", status: .usage)

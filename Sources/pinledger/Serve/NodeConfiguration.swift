@@ -1,4 +1,3 @@
-import ArgumentParser
 import Countries
 import EventStore
 import Foundation
@@ -78,8 +77,7 @@ struct NodeConfiguration: Sendable {
     var countryHeader: HTTPField.Name?
     /// The database of addresses' countries.
     var countryDatabase: CountryDatabase?
-    /// Whether the snapshot that the node starts from is checked against the ledger in the background; not with
-    /// PINLEDGER_SNAPSHOT_AUDIT=0.
+    /// True where the snapshot that the node starts from is checked against the ledger in the background.
     var auditsSnapshot: Bool
     var logLevel: Logger.Level
     var logFormat: LogFormat
@@ -104,26 +102,22 @@ struct NodeConfiguration: Sendable {
     /// What keeps the settings of the file up to date; nil where there is no file.
     var renewal: SettingsRenewal?
 
-    static let defaultListen = "127.0.0.1:8440"
-
-    /// Reads the settings of a node that is about to start.
+    /// Reads the settings of a node that is about to start, from flags and from the file that they or a variable name.
     init(_ options: NodeOptions) throws {
-        let file = try options.file.read()
-        let settings = try Settings(file: file)
-        try self.init(options, settings)
-        self.renewal = file.map { file in
-            SettingsRenewal(of: file, in: .server, settings) { settings in
+        let settings = try options.settings()
+        try self.init(settings, trustsDatabase: options.trust.trustDatabase)
+        self.renewal = settings.file.map { file in
+            SettingsRenewal(of: file, settings) { settings in
                 SettingsRenewal.Reloaded(
-                    logLevel: try Self.logLevel(settings, options.logLevel),
-                    limits: try options.limits.read(settings).0,
-                    trustedProxies: try options.telemetry.read(settings).trustedProxies)
+                    logLevel: try settings.word(.logLevel), limits: try Server.Limits(settings),
+                    trustedProxies: try settings.networks(.trustedProxy))
             }
         }
     }
 
-    /// - Parameter isTrial: Whether it is for trial and development: documents may be valid for less than any client needs.
-    init(_ options: NodeOptions, _ settings: Settings, isTrial: Bool = false) throws {
-        guard let database = settings.text(.database, options.database) else {
+    init(_ settings: Settings, trustsDatabase: Bool) throws {
+        try settings.check()
+        guard let database = settings.text(.database) else {
             throw CommandFailure(
                 "no database is given",
                 advice: "Give --database, set PINLEDGER_DATABASE or name it in --config, or try `pinledger dev`.",
@@ -138,73 +132,63 @@ struct NodeConfiguration: Sendable {
             )
         }
         self.database = database
-        self.isTrial = isTrial
-        self.listen = try settings.address(
-            .listen, settings.text(.listen, options.listen, default: Self.defaultListen) ?? Self.defaultListen)
-        self.adminListen = try settings.text(.adminListen, options.adminListen).map {
-            try settings.address(.adminListen, $0)
-        }
-        self.metricsListen = try settings.text(.metricsListen, options.metricsListen).map {
-            try settings.address(.metricsListen, $0)
-        }
-        self.isReadOnly = try settings.isOn(.readOnly, options.readOnly)
-        self.keyEncryptionKeys = try Self.keyEncryptionKeys(options, settings)
+        self.isTrial = settings.program == .trial
+        self.listen = try settings.address(.listen)
+        self.adminListen = try settings.address(ifGiven: .adminListen)
+        self.metricsListen = try settings.address(ifGiven: .metricsListen)
+        self.isReadOnly = try settings.isOn(.readOnly)
+        self.keyEncryptionKeys = try Self.keyEncryptionKeys(settings)
         do {
-            self.batchPublicKeys = try Self.readBatchPublicKeys(
-                settings.list(.batchPublicKey, options.batchPublicKey))
+            self.batchPublicKeys = try Self.readBatchPublicKeys(settings.list(.batchPublicKey))
         } catch let failure as CommandFailure {
             throw settings.failure(.batchPublicKey, "cannot be used: \(failure.message)", advice: failure.advice)
         }
-        self.bundles = settings.text(.bundles, options.bundles).map(BundleDirectory.init)
-        self.requiresSynchronousStandby = try settings.isOn(.requireSynchronous, options.requireSynchronous)
-        self.writeQueue = try settings.number(.writeQueue, options.writeQueue, or: 2000, in: 1...1_000_000_000)
-        self.databaseTimeout = .seconds(
-            try settings.number(.databaseTimeout, options.databaseTimeout, or: 5, in: 0.5...86_400))
-        self.documentLifetime = try settings.number(
-            .documentLifetime, options.documents.documentLifetime, or: 86_400, in: (isTrial ? 1 : 300)...31_536_000)
-        self.caching = try settings.caching(options.documents.documentMaxAge, options.documents.staleIfError)
+        self.bundles = settings.text(.bundles).map(BundleDirectory.init)
+        self.requiresSynchronousStandby = try settings.isOn(.requireSynchronous)
+        self.writeQueue = try settings.integer(.writeQueue)
+        self.databaseTimeout = .seconds(try settings.number(.databaseTimeout))
+        self.documentLifetime = Int64(try settings.integer(.documentLifetime))
+        self.caching = try settings.caching
         // A document is renewed at a quarter of its lifetime: a document that a cache holds longer than the rest has
         // expired.
-        guard isTrial || Int64(self.caching.maxAge) <= self.documentLifetime / 2 else {
+        guard self.isTrial || Int64(self.caching.maxAge) <= self.documentLifetime / 2 else {
             throw settings.failure(
                 .documentMaxAge, "must be at most half of \(settings.name(of: .documentLifetime))")
         }
-        self.countryHeader = try settings.text(.countryHeader, options.countryHeader).map { text in
+        self.countryHeader = try settings.text(.countryHeader).map { text in
             guard let name = HTTPField.Name(text) else {
                 throw settings.failure(.countryHeader, "must be the name of a header field, and is \(text)")
             }
             return name
         }
-        self.countryDatabase = try settings.text(.countryDatabase, options.countryDatabase).map { file in
+        self.countryDatabase = try settings.text(.countryDatabase).map { file in
             try settings.locating(.countryDatabase) {
                 do throws(CountryDatabase.Failure) { return try CountryDatabase(file: file) } catch {
                     throw CommandFailure(error.description, advice: error.advice)
                 }
             }
         }
-        self.auditsSnapshot = try settings.isOn(.snapshotAudit, default: true)
-        // On a terminal, what is to be read is what is wrong.
-        self.logLevel = try Self.logLevel(settings, options.logLevel, or: isTrial ? .warning : .notice)
-        self.logFormat = try Self.logFormat(settings, options.logFormat)
-        self.accessLog = try options.access.read(settings)
-        self.traces = try options.traces.read(settings)
-        self.certificate = try settings.certificate(
-            options.tlsCertificate, options.tlsKey, operatorAuthorities: options.adminClientCAFile,
-            isApart: self.adminListen != nil)
-        self.isAdminBehindProxy = try settings.isOn(.adminBehindProxy, options.adminBehindProxy)
-        self.outgoing = try options.outgoing.read(settings)
-        self.firebase = try options.firebase.read(settings)
+        self.auditsSnapshot = try settings.isOn(.snapshotAudit)
+        self.logLevel = try settings.word(.logLevel)
+        self.logFormat = try settings.word(.logFormat)
+        self.accessLog = try settings.accessLogPath
+        self.traces = try TraceConfiguration(settings)
+        self.certificate = try settings.certificate(isApart: self.adminListen != nil)
+        self.isAdminBehindProxy = try settings.isOn(.adminBehindProxy)
+        self.outgoing = try OutgoingConfiguration(settings)
+        self.firebase = try FirebaseConfiguration(settings)
         guard !self.isReadOnly || self.firebase.accounts.isEmpty else {
             let readOnly = settings.name(of: .readOnly, as: .firebaseCredentials)
             throw settings.failure(
                 .firebaseCredentials, "and \(readOnly) cannot be combined: a read-only node pushes nothing",
                 advice: "Give the service account to a node that runs without \(readOnly).")
         }
-        (self.limits, self.drainDelay) = try options.limits.read(settings)
-        self.probing = try options.probing.read(settings)
-        self.telemetry = try options.telemetry.read(settings)
-        self.horizons = try options.announcements.read(settings)
-        self.memory = try options.memory.read(settings)
+        self.limits = try Server.Limits(settings)
+        self.drainDelay = try settings.integer(.drainDelay)
+        self.probing = try ProbeConfiguration(settings)
+        self.telemetry = try TelemetryConfiguration(settings)
+        self.horizons = try Horizons(settings)
+        self.memory = try MemoryConfiguration(settings, trustsDatabase: trustsDatabase)
         guard !self.memory.trustsDatabase || self.memory.directory != nil || self.keyEncryptionKeys != nil else {
             throw CommandFailure(
                 "--trust-database needs --state-directory or --kek-file: without them there is nothing that it would overrule",
@@ -223,32 +207,11 @@ struct NodeConfiguration: Sendable {
             status: .usage)
     }
 
-    /// - Parameter usual: The level where nothing names one.
-    static func logLevel(
-        _ settings: Settings, _ flag: Logger.Level?, or usual: Logger.Level = .notice
-    ) throws -> Logger.Level {
-        let text = settings.text(.logLevel, flag?.rawValue, default: usual.rawValue) ?? ""
-        guard let level = Logger.Level(argument: text) else {
-            throw settings.failure(
-                .logLevel, "is \(String(shown: text.utf8)), which is not a log level",
-                advice: "Use one of: \(Logger.Level.allValueStrings.joined(separator: ", ")).")
+    private static func keyEncryptionKeys(_ settings: Settings) throws -> KeyEncryptionKeys? {
+        func key(_ setting: Setting) throws -> KeyEncryptionKey? {
+            try settings.text(setting).map { file in try settings.locating(setting) { try Self.readKey(file) } }
         }
-        return level
-    }
-
-    static func logFormat(_ settings: Settings, _ flag: LogFormat?) throws -> LogFormat {
-        let text = settings.text(.logFormat, flag?.rawValue, default: LogFormat.text.rawValue) ?? ""
-        guard let form = LogFormat(rawValue: text) else {
-            throw settings.failure(.logFormat, "must be text or json, and is \(String(shown: text.utf8))")
-        }
-        return form
-    }
-
-    private static func keyEncryptionKeys(_ options: NodeOptions, _ settings: Settings) throws -> KeyEncryptionKeys? {
-        func key(_ setting: Setting, _ flag: String?) throws -> KeyEncryptionKey? {
-            try settings.text(setting, flag).map { file in try settings.locating(setting) { try Self.readKey(file) } }
-        }
-        let (key, next) = (try key(.kekFile, options.kekFile), try key(.nextKekFile, options.nextKekFile))
+        let (key, next) = (try key(.kekFile), try key(.nextKekFile))
         guard let key else {
             guard next == nil else {
                 throw settings.failure(

@@ -274,15 +274,17 @@ struct RecoverCommand: AsyncParsableCommand, HoldsKeys {
 
     private func nodeConfiguration() async throws -> NodeConfiguration {
         var options = self.options
-        options.listen = "127.0.0.1:0"
-        let settings = try options.file.settings()
-        if settings.text(.database, options.database) == nil,
+        options.flags.values[.listen] = ["127.0.0.1:0"]
+        if try options.settings().text(.database) == nil,
             FileManager.default.fileExists(atPath: self.directory.path)
         {
             let home = self.directory.path
-            options.database = try await PrivateDatabase(home: home).connectionString(user: "pinledger_dev")
-            options.kekFile = options.kekFile ?? "\(home)/key-encryption-key"
-            if options.memory.directory(settings) == nil { options.memory.stateDirectory = "\(home)/state" }
+            let database = try await PrivateDatabase(home: home)
+            options.flags.values[.database] = [database.connectionString(user: "pinledger_dev")]
+            options.flags.values[.kekFile] = options.flags.values[.kekFile] ?? ["\(home)/key-encryption-key"]
+            if try !options.settings().isGiven(.stateDirectory) {
+                options.flags.values[.stateDirectory] = ["\(home)/state"]
+            }
         }
         let configuration = try NodeConfiguration(options)
         guard !configuration.isReadOnly else {

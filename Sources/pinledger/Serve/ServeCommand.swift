@@ -2,7 +2,7 @@ import ArgumentParser
 import LogLines
 import Logging
 
-struct ServeCommand: AsyncParsableCommand, HoldsKeys {
+struct ServeCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Serve documents to clients and the API to operators.",
         discussion: """
@@ -12,7 +12,13 @@ struct ServeCommand: AsyncParsableCommand, HoldsKeys {
             """
     )
 
-    @OptionGroup var options: NodeOptions
+    private var options = NodeOptions()
+
+    init() {}
+
+    init(joining decoder: any Decoder) throws { self.options = try NodeOptions(from: decoder) }
+
+    var groups: [any ParsableArguments] { [self.options] }
 
     func run() async throws {
         for warning in ConfigCommands.Check.warnings() { Console.error("pinledger: warning: \(warning)") }

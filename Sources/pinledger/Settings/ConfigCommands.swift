@@ -11,7 +11,7 @@ struct ConfigCommands: ParsableCommand {
             """,
         subcommands: [Check.self, Show.self])
 
-    struct Check: AsyncParsableCommand {
+    struct Check: AsyncParsableCommand, JoinedArguments {
         static let configuration = CommandConfiguration(
             commandName: "check",
             abstract: "Check all settings as a starting server does, and the files that they name.",
@@ -21,13 +21,19 @@ struct ConfigCommands: ParsableCommand {
                 It connects to nothing: `pinledger doctor` checks the database and the server too. Exit codes: 0 usable, 1 a \
                 file that is named cannot be used, 2 a wrong setting.
                 """)
-        @OptionGroup var options: NodeOptions
+        private var options = NodeOptions()
+
+        init() {}
+
+        init(joining decoder: any Decoder) throws { self.options = try NodeOptions(from: decoder) }
+
+        var groups: [any ParsableArguments] { [self.options] }
 
         func run() async throws {
-            let settings = try self.options.file.settings()
-            try NodeConfiguration(self.options, settings).checkOperatorsAddress()
+            let settings = try self.options.settings()
+            try NodeConfiguration(settings, trustsDatabase: self.options.trust.trustDatabase).checkOperatorsAddress()
             let visible = Self.visiblePassword(settings.effective(.database)).map { [$0] } ?? []
-            Self.report(settings.effective(of: .server), visible)
+            Self.report(settings.effective, visible)
         }
 
         /// Says that a program can use its settings, and what is odd about them.
@@ -72,7 +78,7 @@ struct ConfigCommands: ParsableCommand {
         ]
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, JoinedArguments {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Show the settings that a server would use, and where each is from.",
             discussion: """
@@ -80,13 +86,22 @@ struct ConfigCommands: ParsableCommand {
 
                 Passwords are not shown.
                 """)
-        @OptionGroup var report: SettingsReport
-        @OptionGroup var options: NodeOptions
+        private var report = SettingsReport()
+        private var options = NodeOptions()
+
+        init() {}
+
+        init(joining decoder: any Decoder) throws {
+            self.report = try SettingsReport(from: decoder)
+            self.options = try NodeOptions(from: decoder)
+        }
+
+        var groups: [any ParsableArguments] { [self.report, self.options] }
 
         func run() async throws {
-            let settings = try self.options.file.settings()
-            try NodeConfiguration(self.options, settings).checkOperatorsAddress()
-            self.report.print(settings.effective(of: .server))
+            let settings = try self.options.settings()
+            try NodeConfiguration(settings, trustsDatabase: self.options.trust.trustDatabase).checkOperatorsAddress()
+            self.report.print(settings.effective)
         }
     }
 }
@@ -97,7 +112,7 @@ struct EdgeConfigCommands: ParsableCommand {
         commandName: "config", abstract: "Check an edge's settings, and show where each is from.",
         subcommands: [Check.self, Show.self])
 
-    struct Check: AsyncParsableCommand {
+    struct Check: AsyncParsableCommand, JoinedArguments {
         static let configuration = CommandConfiguration(
             commandName: "check", abstract: "Check all settings as a starting edge does, and the files that they name.",
             discussion: """
@@ -105,26 +120,41 @@ struct EdgeConfigCommands: ParsableCommand {
 
                 It connects to nothing. Exit codes: 0 usable, 1 a file that is named cannot be used, 2 a wrong setting.
                 """)
-        @OptionGroup var options: EdgeOptions
+        private var options = EdgeOptions()
+
+        init() {}
+
+        init(joining decoder: any Decoder) throws { self.options = try EdgeOptions(from: decoder) }
+
+        var groups: [any ParsableArguments] { [self.options] }
 
         func run() async throws {
-            let settings = try self.options.file.settings(of: .edge)
-            _ = try EdgeConfiguration(self.options, settings)
-            ConfigCommands.Check.report(settings.effective(of: .edge))
+            let settings = try self.options.settings()
+            _ = try EdgeConfiguration(settings)
+            ConfigCommands.Check.report(settings.effective)
         }
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, JoinedArguments {
         static let configuration = CommandConfiguration(
             commandName: "show", abstract: "Show the settings that an edge would use, and where each is from.",
             discussion: "pinledger edge config show --config /etc/pinledger/edge.yaml --given")
-        @OptionGroup var report: SettingsReport
-        @OptionGroup var options: EdgeOptions
+        private var report = SettingsReport()
+        private var options = EdgeOptions()
+
+        init() {}
+
+        init(joining decoder: any Decoder) throws {
+            self.report = try SettingsReport(from: decoder)
+            self.options = try EdgeOptions(from: decoder)
+        }
+
+        var groups: [any ParsableArguments] { [self.report, self.options] }
 
         func run() async throws {
-            let settings = try self.options.file.settings(of: .edge)
-            _ = try EdgeConfiguration(self.options, settings)
-            self.report.print(settings.effective(of: .edge))
+            let settings = try self.options.settings()
+            _ = try EdgeConfiguration(settings)
+            self.report.print(settings.effective)
         }
     }
 }

@@ -2,8 +2,17 @@ import Configuration
 
 /// A setting of a node or an edge, by its one name: `max_connections` is `--max-connections` as a flag, `PINLEDGER_MAX_CONNECTIONS` in the
 /// environment, and the key `max_connections` in the configuration file.
+///
+/// ``declared(in:)`` has all else of it. The order here is that of help texts.
 enum Setting: String, CaseIterable, Sendable {
-    case database, listen
+    case database, upstream
+    case upstreamTokenFile = "upstream_token_file"
+    case upstreamCAFile = "upstream_ca_file"
+    case upstreamInterval = "upstream_interval"
+    case trustedKeys = "trusted_keys"
+    case downstreamTokenFile = "downstream_token_file"
+    case stateDirectory = "state_directory"
+    case listen
     case adminListen = "admin_listen"
     case metricsListen = "metrics_listen"
     case kekFile = "kek_file"
@@ -19,6 +28,7 @@ enum Setting: String, CaseIterable, Sendable {
     case staleIfError = "stale_if_error"
     case countryHeader = "country_header"
     case countryDatabase = "country_database"
+    case trustedProxy = "trusted_proxy"
     case logLevel = "log_level"
     case logFormat = "log_format"
     case accessLog = "access_log"
@@ -59,7 +69,6 @@ enum Setting: String, CaseIterable, Sendable {
 
     case telemetryRetention = "telemetry_retention"
     case telemetryRate = "telemetry_rate"
-    case trustedProxy = "trusted_proxy"
 
     case warnDays = "warn_days"
 
@@ -68,97 +77,84 @@ enum Setting: String, CaseIterable, Sendable {
     case otlpCAFile = "otlp_ca_file"
     case traceRatio = "trace_ratio"
 
-    case stateDirectory = "state_directory"
     case expectCheckpoint = "expect_checkpoint"
 
-    case upstream
-    case upstreamTokenFile = "upstream_token_file"
-    case upstreamCAFile = "upstream_ca_file"
-    case upstreamInterval = "upstream_interval"
-    case trustedKeys = "trusted_keys"
-    case downstreamTokenFile = "downstream_token_file"
-
-    /// What reads settings.
+    /// A program that reads settings.
     enum Program: Sendable, CaseIterable {
         /// `pinledger serve`, and the commands that work on its database.
         case server
-        /// `pinledger edge`.
+        /// `pinledger dev`, a server for trial and development that reads no file.
+        case trial
+        /// `pinledger edge serve`.
         case edge
+        /// `pinledger edge export`, which reads an edge's file.
+        case export
+    }
+
+    /// A part of a program's help.
+    enum Section: String, Sendable, CaseIterable {
+        case general = ""
+        case outgoing = "Outgoing calls"
+        case firebase = "Firebase projects"
+        case limits = "Limits"
+        case probes = "Probes"
+        case reports = "Clients' reports"
+        case announcements = "Announcements"
+        case traces = "Traces"
+        case memory = "Memory outside the database"
+    }
+
+    // The tables are made once: the argument parser asks for flags and their help thousands of times.
+    private static let declarations: [Program: [Setting: SettingDeclaration]] = Dictionary(
+        uniqueKeysWithValues: Program.allCases.map { program in
+            (program, Dictionary(uniqueKeysWithValues: Setting.allCases.map { ($0, $0.declared(in: program)) }))
+        })
+
+    private static let settings: [Program: [Setting]] = Dictionary(
+        uniqueKeysWithValues: Program.allCases.map { program in
+            (program, Setting.allCases.filter { $0.declaration(in: program).programs.contains(program) })
+        })
+
+    private static let helps: [Program: [Setting: String]] = Dictionary(
+        uniqueKeysWithValues: Program.allCases.map { program in
+            let texts = Setting.allCases.map { ($0, $0.declaration(in: program).help($0.variable)) }
+            return (program, Dictionary(uniqueKeysWithValues: texts))
+        })
+
+    /// The help of the flag.
+    func help(in program: Program) -> String { Self.helps[program]?[self] ?? "" }
+
+    func declaration(in program: Program) -> SettingDeclaration {
+        Self.declarations[program]?[self] ?? self.declared(in: program)
     }
 
     /// The settings of a program.
-    static func all(of program: Program) -> [Setting] { Self.allCases.filter { $0.isOf(program) } }
+    static func all(of program: Program) -> [Setting] { Self.settings[program] ?? [] }
 
-    func isOf(_ program: Program) -> Bool {
-        switch (self, program) {
-        case (.upstream, _), (.upstreamTokenFile, _), (.upstreamCAFile, _), (.upstreamInterval, _), (.trustedKeys, _),
-            (.downstreamTokenFile, _):
-            program == .edge
-        case (_, .server): true
-        case (.listen, .edge), (.metricsListen, .edge), (.documentMaxAge, .edge), (.staleIfError, .edge),
-            (.logLevel, .edge),
-            (.logFormat, .edge), (.accessLog, .edge),
-            (.tlsCertificate, .edge), (.tlsKey, .edge), (.maxConnections, .edge), (.clientStreams, .edge),
-            (.connectionsPerNetwork, .edge), (.streamsPerNetwork, .edge), (.requestsPerNetwork, .edge),
-            (.requestsPerOperator, .edge), (.requestMemory, .edge), (.headerTimeout, .edge), (.idleTimeout, .edge),
-            (.bodyTimeout, .edge), (.writeTimeout, .edge), (.drainDelay, .edge), (.drainTimeout, .edge),
-            (.trustedProxy, .edge), (.stateDirectory, .edge):
-            true
-        case (_, .edge): false
-        }
+    func isOf(_ program: Program) -> Bool { self.declaration(in: program).programs.contains(program) }
+
+    /// The default; empty where there is none.
+    func standard(in program: Program) -> [String] {
+        if case .value(let text) = self.declaration(in: program).standard { [text] } else { [] }
     }
 
-    /// The form of its value.
-    enum Kind: String, Sendable {
-        case text, list
-        /// true or false; in the environment 1, true, yes or 0, false, no.
-        case flag
+    /// The form of its value, the same in all programs.
+    var form: SettingDeclaration.Form { self.declaration(in: .server).form }
+
+    var isList: Bool {
+        if case .list = self.form { true } else { false }
     }
 
-    var kind: Kind {
-        switch self {
-        case .readOnly, .requireSynchronous, .adminBehindProxy, .snapshotAudit, .allowHTTPWebhooks: .flag
-        case .batchPublicKey, .allowPrivateRange, .firebaseCredentials, .resolve, .publicName, .acmeDirectory,
-            .trustedProxy, .upstream:
-            .list
-        default: .text
-        }
-    }
+    /// True for a setting that names a file which only its owner may read, or holds a secret itself: systemd passes it as a credential.
+    var isSecret: Bool { self.declaration(in: .server).treatment == .secret }
 
-    private enum Treatment {
-        case secret, reloaded, fixed
-    }
-
-    // Without a default, so that each new setting is thought of here.
-    private var treatment: Treatment {
-        switch self {
-        case .database, .kekFile, .nextKekFile, .tlsKey, .firebaseCredentials, .upstreamTokenFile, .downstreamTokenFile,
-            .otlpHeadersFile:
-            .secret
-        case .logLevel, .trustedProxy, .connectionsPerNetwork, .requestsPerNetwork, .requestsPerOperator: .reloaded
-        case .logFormat, .accessLog, .otlpEndpoint, .otlpCAFile, .traceRatio, .listen, .adminListen, .metricsListen,
-            .batchPublicKey, .bundles, .readOnly, .writeQueue,
-            .databaseTimeout,
-            .requireSynchronous, .documentLifetime, .documentMaxAge, .staleIfError, .countryHeader, .countryDatabase,
-            .tlsCertificate,
-            .adminClientCAFile, .adminBehindProxy, .snapshotAudit, .allowPrivateRange, .allowHTTPWebhooks,
-            .webhookTimeout, .webhookCAFile, .firebaseInterval, .firebaseEndpoint, .maxConnections, .clientStreams,
-            .streamsPerNetwork, .requestMemory, .headerTimeout, .idleTimeout, .bodyTimeout, .writeTimeout, .drainDelay,
-            .drainTimeout, .vantage, .probeInterval, .resolve, .publicName, .acmeDirectory, .telemetryRetention,
-            .telemetryRate,
-            .warnDays, .stateDirectory, .expectCheckpoint, .upstream, .upstreamCAFile, .upstreamInterval, .trustedKeys:
-            .fixed
-        }
-    }
-
-    /// Whether it names a file that only its owner may read, or holds a secret itself: what systemd passes as a credential.
-    var isSecret: Bool { self.treatment == .secret }
-
-    /// Whether a running node takes a new value. Every other setting needs a restart.
-    var isReloaded: Bool { self.treatment == .reloaded }
+    /// True where a running node takes a new value. Every other setting needs a restart.
+    var isReloaded: Bool { self.declaration(in: .server).treatment == .reloaded }
 
     /// The flag; nil for a setting that has none.
-    var flag: String? { self == .snapshotAudit ? nil : "--\(self.rawValue.replacing("_", with: "-"))" }
+    var flag: String? {
+        self.declaration(in: .server).hasFlag ? "--\(self.rawValue.replacing("_", with: "-"))" : nil
+    }
 
     var variable: String { "PINLEDGER_\(self.rawValue.uppercased())" }
 

@@ -3,15 +3,11 @@ import PinledgerServer
 extension Settings {
     /// A program's TLS certificate, from the files that its settings name; nil for plain HTTP.
     ///
-    /// - Parameters:
-    ///   - certificate: The flag of the certificate's file; so `key`.
-    ///   - operatorAuthorities: The flag of the authorities of operators' certificates.
-    ///   - isApart: Whether operators have an address of their own.
-    func certificate(
-        _ certificate: String?, _ key: String?, operatorAuthorities: String?, isApart: Bool
-    ) throws -> ServerCertificate? {
-        let files = (self.text(.tlsCertificate, certificate), self.text(.tlsKey, key))
-        let authorities = self.text(.adminClientCAFile, operatorAuthorities)
+    /// - Parameter isApart: True where operators have an address of their own.
+    func certificate(isApart: Bool) throws -> ServerCertificate? {
+        let files = (self.text(.tlsCertificate), self.text(.tlsKey))
+        // An edge has no operators.
+        let authorities = self.program == .edge ? nil : self.text(.adminClientCAFile)
         switch files {
         case (nil, nil):
             guard authorities == nil else {

@@ -8,9 +8,12 @@ import Synchronization
 ///
 /// Each setting that is read is remembered with its source.
 final class Settings: Sendable {
+    let program: Setting.Program
+    /// What flags give.
+    let flags: [Setting: [String]]
     private let reader: ConfigReader
     private let source = LastSource()
-    private let file: SettingsFile?
+    let file: SettingsFile?
     private let credentials: String?
     private let read = Mutex<[Setting: EffectiveSetting]>([:])
 
@@ -20,21 +23,25 @@ final class Settings: Sendable {
     static let fileProvider = "file"
 
     /// - Parameters:
+    ///   - program: Whose defaults and limits hold.
     ///   - environment: All variables. One that is empty gives nothing.
     ///   - credentials: The directory in which systemd passes credentials, `$CREDENTIALS_DIRECTORY`; nil for none.
     init(
-        file: SettingsFile? = nil, environment: [String: String] = ProcessInfo.processInfo.environment,
+        of program: Setting.Program = .server, flags: [Setting: [String]] = [:], file: SettingsFile? = nil,
+        environment: [String: String] = ProcessInfo.processInfo.environment,
         credentials: String? = Environment["CREDENTIALS_DIRECTORY"]
     ) throws {
+        self.program = program
+        self.flags = flags
         self.file = file
         self.credentials = credentials
         var variables: [AbsoluteConfigKey: ConfigValue] = [:]
         for setting in Setting.allCases {
             guard let text = environment[setting.variable], !text.isEmpty,
-                setting.kind != .list || !Self.parts(of: text).isEmpty
+                !setting.isList || !Self.parts(of: text).isEmpty
             else { continue }
             variables[AbsoluteConfigKey(setting.key)] = ConfigValue(
-                setting.kind == .list ? .stringArray(Self.parts(of: text)) : .string(text), isSecret: setting.isSecret)
+                setting.isList ? .stringArray(Self.parts(of: text)) : .string(text), isSecret: setting.isSecret)
         }
         self.reader = ConfigReader(
             providers: [
@@ -66,7 +73,7 @@ final class Settings: Sendable {
                 guard !trimmed.isEmpty else { throw CommandFailure("the credential \(path) is empty", status: .usage) }
                 content = .string(trimmed)
             } else {
-                content = setting.kind == .list ? .stringArray([path]) : .string(path)
+                content = setting.isList ? .stringArray([path]) : .string(path)
             }
             values[AbsoluteConfigKey(setting.key)] = ConfigValue(content, isSecret: true)
         }
@@ -75,9 +82,9 @@ final class Settings: Sendable {
 
     // MARK: Reading
 
-    /// A setting's text; nil where it is given nowhere.
-    func text(_ setting: Setting, _ flag: String?, default standard: String? = nil) -> String? {
-        if let flag {
+    /// A setting's text; nil where it is given nowhere and has no default.
+    func text(_ setting: Setting) -> String? {
+        if let flag = self.flags[setting]?.first {
             self.note(setting, [flag], .flag(setting.flag ?? ""))
             return flag
         }
@@ -85,15 +92,16 @@ final class Settings: Sendable {
             self.note(setting, [text], self.place(of: setting))
             return text
         }
-        self.note(setting, standard.map { [$0] } ?? [], .standard)
-        return standard
+        let standard = setting.standard(in: self.program)
+        self.note(setting, standard, .standard)
+        return standard.first
     }
 
     /// A setting's words; none where it is given nowhere.
-    func list(_ setting: Setting, _ flag: [String]) -> [String] {
-        if !flag.isEmpty {
-            self.note(setting, flag, .flag(setting.flag ?? ""))
-            return flag
+    func list(_ setting: Setting) -> [String] {
+        if let flags = self.flags[setting], !flags.isEmpty {
+            self.note(setting, flags, .flag(setting.flag ?? ""))
+            return flags
         }
         if let texts = self.reader.stringArray(forKey: setting.key, isSecret: setting.isSecret), !texts.isEmpty {
             self.note(setting, texts, self.place(of: setting))
@@ -103,17 +111,13 @@ final class Settings: Sendable {
         return []
     }
 
-    /// Whether a setting is on.
+    /// True where a setting is on; a setting that is given nowhere and has no default is off.
     ///
     /// - Throws: ``CommandFailure`` for a text that says neither yes nor no.
-    func isOn(_ setting: Setting, _ flag: Bool = false, default standard: Bool = false) throws -> Bool {
-        if flag {
-            self.note(setting, ["true"], .flag(setting.flag ?? ""))
-            return true
-        }
-        guard let text = self.text(setting, nil, default: nil) else {
-            self.note(setting, [String(standard)], .standard)
-            return standard
+    func isOn(_ setting: Setting) throws -> Bool {
+        guard let text = self.text(setting) else {
+            self.note(setting, ["false"], .standard)
+            return false
         }
         switch text.lowercased() {
         case "1", "true", "yes", "on": return true
@@ -122,13 +126,64 @@ final class Settings: Sendable {
         }
     }
 
-    /// A setting's number; nil where it is given nowhere and has no default.
+    /// A setting's number, or nil where it is given nowhere and has no default.
     ///
-    /// - Throws: ``CommandFailure`` for a text that is no number, and for one outside `range`.
-    func number<T: LosslessStringConvertible & Comparable>(
-        _ setting: Setting, _ flag: T?, default standard: T? = nil, in range: ClosedRange<T>
+    /// - Throws: ``CommandFailure`` for a text that is no number, and for one outside the declared range.
+    func integer(ifGiven setting: Setting) throws -> Int? {
+        guard case .integer(let range) = setting.declaration(in: self.program).form else { return nil }
+        return try self.number(setting, in: range)
+    }
+
+    /// A setting's number.
+    ///
+    /// - Throws: ``CommandFailure`` for a text that is no number, for one outside the declared range, and where there is none.
+    func integer(_ setting: Setting) throws -> Int { try self.required(setting, self.integer(ifGiven: setting)) }
+
+    /// A setting's number, which may have a fraction; throws as ``integer(_:)`` does.
+    func number(_ setting: Setting) throws -> Double {
+        guard case .number(let range) = setting.declaration(in: self.program).form else {
+            return try self.required(setting, nil)
+        }
+        return try self.required(setting, self.number(setting, in: range))
+    }
+
+    /// A setting's word, in upper or lower case, as the type that lists the words.
+    ///
+    /// - Throws: ``CommandFailure`` where it is none of them.
+    func word<Word: RawRepresentable<String>>(_ setting: Setting, as: Word.Type = Word.self) throws -> Word {
+        guard case .word(let words) = setting.form else { return try self.required(setting, nil) }
+        return try self.required(setting, Word(rawValue: try self.word(setting, of: words)))
+    }
+
+    private func word(_ setting: Setting, of words: [String]) throws -> String {
+        let text = try self.required(setting, self.text(setting))
+        let word = text.lowercased()
+        guard words.contains(word) else {
+            let expected = words.dropLast().joined(separator: ", ") + " or \(words.last ?? "")"
+            throw self.failure(setting, "must be \(expected), and is \(String(shown: text.utf8))")
+        }
+        return word
+    }
+
+    /// Checks the form of every setting of the program that is given, whether the program reads it at once or later.
+    ///
+    /// - Throws: ``CommandFailure`` for the first one that has another form.
+    func check() throws {
+        for setting in Setting.all(of: self.program) where self.isGiven(setting) {
+            switch setting.form {
+            case .text, .list: break
+            case .flag: _ = try self.isOn(setting)
+            case .integer: _ = try self.integer(setting)
+            case .number: _ = try self.number(setting)
+            case .word(let words): _ = try self.word(setting, of: words)
+            }
+        }
+    }
+
+    private func number<T: LosslessStringConvertible & Comparable>(
+        _ setting: Setting, in range: ClosedRange<T>
     ) throws -> T? {
-        guard let text = self.text(setting, flag.map { "\($0)" }, default: standard.map { "\($0)" }) else { return nil }
+        guard let text = self.text(setting) else { return nil }
         guard let number = T(text) else {
             throw self.failure(setting, "must be a number, and is \(String(shown: text.utf8))")
         }
@@ -138,11 +193,9 @@ final class Settings: Sendable {
         return number
     }
 
-    /// A setting's number, or `standard`.
-    func number<T: LosslessStringConvertible & Comparable>(
-        _ setting: Setting, _ flag: T?, or standard: T, in range: ClosedRange<T>
-    ) throws -> T {
-        try self.number(setting, flag, default: standard, in: range) ?? standard
+    private func required<Value>(_ setting: Setting, _ value: Value?) throws -> Value {
+        guard let value else { throw self.failure(setting, "is not given") }
+        return value
     }
 
     /// The failure of a setting that was read, with the place that it is from.
@@ -181,15 +234,21 @@ final class Settings: Sendable {
         }
     }
 
+    /// True where a flag, a variable, a credential or the file gives the setting.
+    func isGiven(_ setting: Setting) -> Bool {
+        if setting.isList { _ = self.list(setting) } else { _ = self.text(setting) }
+        return self.effective(setting)?.source != .standard
+    }
+
     // MARK: What was read
 
     func effective(_ setting: Setting) -> EffectiveSetting? { self.read.withLock { $0[setting] } }
 
-    /// All settings of a program, in their order. One that was not asked for is given nowhere and has no default.
-    func effective(of program: Setting.Program) -> [EffectiveSetting] {
+    /// All settings of the program, in their order. One that was not asked for has its default.
+    var effective: [EffectiveSetting] {
         let read = self.read.withLock { $0 }
-        return Setting.all(of: program).map {
-            read[$0] ?? EffectiveSetting(setting: $0, values: [], source: .standard)
+        return Setting.all(of: self.program).map {
+            read[$0] ?? EffectiveSetting(setting: $0, values: $0.standard(in: self.program), source: .standard)
         }
     }
 

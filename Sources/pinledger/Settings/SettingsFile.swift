@@ -98,7 +98,7 @@ struct SettingsFile: Sendable {
         self.lines[setting] = name.mark?.line ?? 0
         // A key without a value gives nothing, as an empty variable does.
         guard !Self.isNull(value) else { return }
-        switch (setting.kind, value) {
+        switch (setting.form, value) {
         case (.list, .sequence(let sequence)):
             var values: [String] = []
             for node in sequence {
@@ -108,10 +108,9 @@ struct SettingsFile: Sendable {
                 values.append(scalar.string)
             }
             self.values[setting] = values
-        case (.list, .scalar(let scalar)): self.values[setting] = [scalar.string]
-        case (.text, .scalar(let scalar)), (.flag, .scalar(let scalar)): self.values[setting] = [scalar.string]
+        case (_, .scalar(let scalar)): self.values[setting] = [scalar.string]
         case (.list, _): throw Defect(description: "\(setting.rawValue) must be a list of words")
-        case (.text, _), (.flag, _): throw Defect(description: "\(setting.rawValue) must be one value")
+        default: throw Defect(description: "\(setting.rawValue) must be one value")
         }
     }
 
@@ -119,7 +118,7 @@ struct SettingsFile: Sendable {
     var provider: InMemoryProvider {
         var values: [AbsoluteConfigKey: ConfigValue] = [:]
         for (setting, texts) in self.values {
-            let content: ConfigContent = setting.kind == .list ? .stringArray(texts) : .string(texts.first ?? "")
+            let content: ConfigContent = setting.isList ? .stringArray(texts) : .string(texts.first ?? "")
             values[AbsoluteConfigKey(setting.key)] = ConfigValue(content, isSecret: setting.isSecret)
         }
         return InMemoryProvider(name: Settings.fileProvider, values: values)

@@ -14,13 +14,20 @@ struct SettingsFileOption: ParsableArguments {
     }
 
     /// The settings of this command.
-    func settings(of program: Setting.Program = .server) throws -> Settings {
-        try Settings(file: self.read(of: program))
+    ///
+    /// - Parameter flags: What the command's own flags give.
+    func settings(of program: Setting.Program = .server, _ flags: [Setting: [String]] = [:]) throws -> Settings {
+        try Settings(of: program, flags: flags, file: self.read(of: program))
+    }
+
+    /// The text of a setting for which the command has a flag of its own.
+    func text(_ setting: Setting, _ flag: String?) throws -> String? {
+        try self.settings(flag.map { [setting: [$0]] } ?? [:]).text(setting)
     }
 
     /// The connection string of a command's database.
     func database(_ flag: String?) throws -> String {
-        guard let database = try self.settings().text(.database, flag) else {
+        guard let database = try self.text(.database, flag) else {
             throw CommandFailure(
                 "no database is given", advice: "Give --database, set PINLEDGER_DATABASE or name it in --config.",
                 status: .usage)
@@ -30,7 +37,7 @@ struct SettingsFileOption: ParsableArguments {
 
     /// The file with a command's key-encryption key.
     func kekFile(_ flag: String?) throws -> String {
-        guard let file = try self.settings().text(.kekFile, flag) else {
+        guard let file = try self.text(.kekFile, flag) else {
             throw CommandFailure(
                 "no key-encryption key is given",
                 advice: "Give --kek-file, set PINLEDGER_KEK_FILE or name it in --config.",

@@ -20,7 +20,8 @@ final class SettingsRenewal: Sendable {
         var seen: [UInt8]
     }
 
-    private let program: Setting.Program
+    /// The settings that the node started with.
+    private let settings: Settings
     private let started: SettingsFile
     /// The settings that the file decided when the node started: no flag, variable or credential did.
     private let decided: Set<Setting>
@@ -31,13 +32,13 @@ final class SettingsRenewal: Sendable {
     ///   - file: As the node read it when it started.
     ///   - settings: Those that the node started with.
     init(
-        of file: SettingsFile, in program: Setting.Program, _ settings: Settings,
+        of file: SettingsFile, _ settings: Settings,
         read: @escaping @Sendable (Settings) throws -> Reloaded
     ) {
-        self.program = program
+        self.settings = settings
         self.started = file
         self.decided = Set(
-            settings.effective(of: program).filter { setting in
+            settings.effective.filter { setting in
                 switch setting.source {
                 case .file, .standard: true
                 case .flag, .variable, .credential: false
@@ -65,8 +66,10 @@ final class SettingsRenewal: Sendable {
             guard isDue else { return false }
             // Refused content is not tried again before it changes.
             self.state.withLock { $0.bytes = bytes }
-            let file = try SettingsFile(bytes: bytes, path: self.started.path, of: self.program)
-            apply(try self.read(Settings(file: file)))
+            let file = try SettingsFile(bytes: bytes, path: self.started.path, of: self.settings.program)
+            let settings = try Settings(of: self.settings.program, flags: self.settings.flags, file: file)
+            try settings.check()
+            apply(try self.read(settings))
             self.nameOthers(in: file, logger)
             return true
         } catch {
@@ -77,7 +80,7 @@ final class SettingsRenewal: Sendable {
 
     /// Names what differs from the start and needs a restart.
     private func nameOthers(in file: SettingsFile, _ logger: Logger) {
-        let changed = Setting.all(of: self.program).filter { setting in
+        let changed = Setting.all(of: self.settings.program).filter { setting in
             !setting.isReloaded && self.decided.contains(setting)
                 && file.values[setting] != self.started.values[setting]
         }

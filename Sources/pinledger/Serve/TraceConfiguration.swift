@@ -1,63 +1,24 @@
-import ArgumentParser
 import Foundation
 import Keys
-import Logging
 import PinWire
-import PinledgerServer
 import TraceExport
 import Traces
 
-/// Whether a node writes a line for each request.
-struct AccessLogOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "File for one line for each answered request, in the form of --log-format; - for the standard output. It is opened again when it was moved away, and on SIGHUP. Default: none. [env: PINLEDGER_ACCESS_LOG]",
-            valueName: "file"))
-    var accessLog: String?
-
-    func read(_ settings: Settings) throws -> String? {
-        guard let path = settings.text(.accessLog, self.accessLog) else { return nil }
-        do throws(AccessLog.Unusable) { try AccessLog.check(path) } catch {
-            throw CommandFailure(error.description, advice: error.advice, status: .usage)
-        }
-        return path
-    }
-}
-
-/// Where traces of operators' requests go.
-struct TraceOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Address of a collector that takes OTLP over HTTP, such as http://localhost:4318: traces of operators' requests and webhooks are sent there. Default: none. [env: PINLEDGER_OTLP_ENDPOINT]",
-            valueName: "url"))
-    var otlpEndpoint: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "File with the header fields of requests to the collector, one a line, such as Authorization: Bearer …. Only its owner may read it. [env: PINLEDGER_OTLP_HEADERS_FILE]",
-            valueName: "file"))
-    var otlpHeadersFile: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Certificate authorities (PEM) of the collector, and no others. Default: those of this machine. [env: PINLEDGER_OTLP_CA_FILE]",
-            valueName: "file"))
-    var otlpCAFile: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Share of the traces that begin here and are recorded, from 0 to 1. What comes with a trace of its own is recorded where its sender records it. Default: 1. [env: PINLEDGER_TRACE_RATIO]",
-            valueName: "share"))
-    var traceRatio: Double?
+/// Where a node's traces go, and how many.
+struct TraceConfiguration: Sendable {
+    let destination: SpanExporter.Destination
+    /// From 0 to 1.
+    let ratio: Double
 
     /// The longest file of header fields.
     private static let headersLimit = 16 * 1024
 
-    func read(_ settings: Settings) throws -> TraceConfiguration? {
-        let ratio = try settings.number(.traceRatio, self.traceRatio, or: 1, in: 0...1)
-        let file = settings.text(.otlpHeadersFile, self.otlpHeadersFile)
-        let authorities = settings.text(.otlpCAFile, self.otlpCAFile)
-        guard let base = settings.text(.otlpEndpoint, self.otlpEndpoint) else {
+    /// Nil where the settings name no collector.
+    init?(_ settings: Settings) throws {
+        let ratio = try settings.number(.traceRatio)
+        let file = settings.text(.otlpHeadersFile)
+        let authorities = settings.text(.otlpCAFile)
+        guard let base = settings.text(.otlpEndpoint) else {
             for (setting, isGiven) in [(Setting.otlpHeadersFile, file != nil), (.otlpCAFile, authorities != nil)]
             where isGiven {
                 throw settings.failure(
@@ -82,10 +43,9 @@ struct TraceOptions: ParsableArguments {
                 advice: "Use an https address, or leave \(settings.name(of: .otlpHeadersFile)) out.")
         }
         let trust: ServerTrust = authorities.map { .authorities(file: $0) } ?? .system
-        return TraceConfiguration(
-            destination: SpanExporter.Destination(
-                base: base, fields: try file.map(Self.fields) ?? [], tls: try trust.configuration()),
-            ratio: ratio)
+        self.destination = SpanExporter.Destination(
+            base: base, fields: try file.map(Self.fields) ?? [], tls: try trust.configuration())
+        self.ratio = ratio
     }
 
     /// Reads header fields, one a line.
@@ -112,13 +72,6 @@ struct TraceOptions: ParsableArguments {
             return (name, value)
         }
     }
-}
-
-/// Where a node's traces go, and how many.
-struct TraceConfiguration: Sendable {
-    let destination: SpanExporter.Destination
-    /// From 0 to 1.
-    let ratio: Double
 }
 
 /// The syntax of header fields (RFC 9110, section 5), as far as this program sends it.
