@@ -437,7 +437,7 @@ def test_the_commands_on_the_page_name_what_the_manifests_have():
         for name in re.findall(r"\b((?:statefulset|job|cronjob|service|pod|persistentvolumeclaim)/[\w-]+)", line)
     }
     assert named <= known, named - known
-    directories = set(re.findall(r"deploy/kubernetes/(\w+)", page))
+    directories = set(re.findall(r"deploy/kubernetes/(\w+)\b(?!-)", page))
     assert directories == {"common", *DIRECTORIES} and all((KUBERNETES / one).is_dir() for one in directories)
     assert set(re.findall(r"deploy/[\w./-]+\.\w+", page)) == {
         "deploy/kubernetes/common/namespace.yaml", "deploy/kubernetes/common/kustomization.yaml", "deploy/kubernetes/edge/settings.yaml",
