@@ -8,6 +8,7 @@ import contextlib
 import ctypes
 import itertools
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,7 +19,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import handbook
 import manifests
+from databases import Database
 from manifests import Place, container, ours, pod
 from pinledger import BINARY, Process, eventually
 
@@ -86,7 +89,12 @@ class Pod:
         for one in pod(self.workload).get("volumes", []):
             for kind, source in one.items():
                 if one["name"] == name and kind in ("secret", "configMap"):
-                    return self.cluster.directory(source.get("secretName") or source["name"], source.get("defaultMode", 0o644))
+                    texts = self.cluster.objects.get(source.get("secretName") or source["name"], {})
+                    return self.cluster.directory(name, texts, source.get("defaultMode", 0o644))
+                if one["name"] == name and kind == "projected":
+                    secrets = [part["secret"] for part in source["sources"]]
+                    texts = {item["path"]: self.cluster.objects[each["name"]][item["key"]] for each in secrets for item in each["items"]}
+                    return self.cluster.directory(name, texts, source["defaultMode"])
         own = self.home / name
         own.mkdir(exist_ok=True)
         os.chown(own, 0, 10001)
@@ -226,10 +234,10 @@ class Cluster:
         self.has_database = True
         self.numbers = itertools.count()
 
-    def directory(self, name: str, mode: int) -> Path:
+    def directory(self, name: str, texts: dict[str, str], mode: int) -> Path:
         directory = self.home / f"{name}-{next(self.numbers)}"
         directory.mkdir()
-        for key, text in self.objects.get(name, {}).items():
+        for key, text in texts.items():
             file = directory / key
             file.write_text(text)
             os.chown(file, 0, 10001)
@@ -240,6 +248,16 @@ class Cluster:
         name = workload if number is None else f"{workload}-{number}"
         self.pods[name] = Pod(self, name, ours(workload), workload)
         return self.pods[name]
+
+    def replace(self, name: str) -> None:
+        """Ends a pod, and starts it as its workload is now, with the volume that it had."""
+        self.stop(name)
+        former = self.pods.pop(name)
+        former.close()
+        shutil.rmtree(former.root)
+        self.add(former.workload, int(name.rpartition("-")[2]))
+        self.start(name)
+        self.await_ready(name)
 
     def stranger(self, name: str, **worn: str) -> Pod:
         place = Place({}, {f"pinledger.example/{key}": value for key, value in worn.items()})
@@ -286,3 +304,27 @@ class Cluster:
     def close(self) -> None:
         for one in self.pods.values():
             one.close()
+
+
+def furnished(own_server, home: Path) -> Cluster:
+    """A cluster with what the page has operators make before the servers start."""
+    names = re.findall(r"`([*a-z.-]+)`", handbook.text("containers").split("The certificate has the names")[1].split("\n\n")[0])
+    key, certificate = home / "tls.key", home / "tls.crt"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
+    alternatives = "subjectAltName=" + ",".join(f"DNS:{name}" for name in names)
+    command += ["-subj", "/CN=pinledger", "-addext", alternatives, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    database = Database.make(own_server, "pods", like="template0")
+    for role in ("pinledger", "pinledger_node"):
+        own_server.sql(f"CREATE ROLE {role} LOGIN")
+    one = Cluster(home, f"{database.socket}/.s.PGSQL.5432", certificate)
+    reached = f"host={DATABASE} dbname=pods sslmode=disable connect_timeout=5"
+    public = own_server.cli("key", "batch-public-key", "--kek-file", str(database.key)).stdout.strip()
+    one.objects |= {
+        "pinledger-database-owner": {"conninfo": f"{reached} user=postgres\n"},
+        "pinledger-database": {"conninfo": f"{reached} user=pinledger\n", "reader_conninfo": f"{reached} user=pinledger_node\n"},
+        "pinledger-kek": {"kek": database.key.read_text()},
+        "pinledger-batch-key": {"batch_public_key": public},
+        "pinledger-tls": {"tls.crt": certificate.read_text(), "tls.key": key.read_text(), "ca.crt": certificate.read_text()},
+    }
+    return one

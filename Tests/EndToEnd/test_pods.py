@@ -3,14 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 
 import handbook
 import pytest
-from databases import Database
 from manifests import container
 from pinledger import eventually
-from pods import DATABASE, Cluster
+from pods import furnished
 
 pytestmark = [
     pytest.mark.daily,
@@ -21,27 +19,7 @@ NODES = ["pinledger-0", "pinledger-1", "pinledger-reader-0", "pinledger-reader-1
 
 @pytest.fixture
 def cluster(own_server, tmp_path_factory):
-    """A cluster with what the page has operators make before the servers start."""
-    home = tmp_path_factory.mktemp("cluster")
-    names = re.findall(r"`([*a-z.-]+)`", handbook.text("containers").split("The certificate has the names")[1].split("\n\n")[0])
-    key, certificate = home / "tls.key", home / "tls.crt"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"]
-    alternatives = "subjectAltName=" + ",".join(f"DNS:{name}" for name in names)
-    command += ["-subj", "/CN=pinledger", "-addext", alternatives, "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(command, check=True, capture_output=True, timeout=300)
-    database = Database.make(own_server, "pods", like="template0")
-    for role in ("pinledger", "pinledger_node"):
-        own_server.sql(f"CREATE ROLE {role} LOGIN")
-    one = Cluster(home, f"{database.socket}/.s.PGSQL.5432", certificate)
-    reached = f"host={DATABASE} dbname=pods sslmode=disable connect_timeout=5"
-    public = own_server.cli("key", "batch-public-key", "--kek-file", str(database.key)).stdout.strip()
-    one.objects |= {
-        "pinledger-database-owner": {"conninfo": f"{reached} user=postgres\n"},
-        "pinledger-database": {"conninfo": f"{reached} user=pinledger\n", "reader_conninfo": f"{reached} user=pinledger_node\n"},
-        "pinledger-kek": {"kek": database.key.read_text()},
-        "pinledger-batch-key": {"batch_public_key": public},
-        "pinledger-tls": {"tls.crt": certificate.read_text(), "tls.key": key.read_text(), "ca.crt": certificate.read_text()},
-    }
+    one = furnished(own_server, tmp_path_factory.mktemp("cluster"))
     try:
         yield one
     finally:
