@@ -4,7 +4,7 @@
 # make check     what CI runs: lint, tests
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run package torture bench conformance simulate fuzz test test-all test-build check build format lint clean packages cost
+.PHONY: help run package release torture bench conformance simulate fuzz test test-all test-build check build format lint clean packages cost
 
 # One debug build serves everything, with all that may be left out of others; imports that a target does not declare are
 # errors. It has no editor's index and no debug information, which cost time in each build: whoever debugs builds with
@@ -25,6 +25,10 @@ run: build ## Builds and starts a private database and a server, with an example
 
 package: packages ## Builds the Debian package of a release, with its symbols and the bill of its parts, in dist
 	deploy/package/build
+
+release: ## Builds and signs all files of a release in dist (REHEARSE=1: of what is no release)
+	@deploy/install-packages --release
+	deploy/release/build $(if $(REHEARSE),--rehearse)
 
 test: test-build ## Builds and runs every test that a change must not break
 	Tests/run

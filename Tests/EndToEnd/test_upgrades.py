@@ -21,7 +21,7 @@ def test_a_node_reports_itself_to_operators_and_is_gone_when_it_stops(server, ap
     found = api.must("GET", "/v1/nodes").json
     node = node_of(api)
     assert (found["feature_level"], found["known_feature_level"], node["feature_level"]) == (1, 1, 1)
-    assert (node["state"], node["read_only"], node["version"]) == ("running", False, "0.1.0")
+    assert (node["state"], node["read_only"], node["version"]) == ("running", False, server.cli("--version").stdout.strip())
     assert node["schema_version"] == int(server.sql("SELECT max(version) FROM pinledger.migration"))
     port = free_port()
     arguments = ["serve", "--database", server.connection_string, "--listen", f"127.0.0.1:{port}", "--read-only"]
