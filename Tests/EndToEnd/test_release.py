@@ -286,10 +286,13 @@ def test_the_package_of_symbols_names_functions_of_the_program(released, tmp_pat
     program = tmp_path / "usr/bin/pinledger"
     [build_id] = re.findall(r"Build ID: ([0-9a-f]+)", run("readelf", "--notes", program))
     symbols = tmp_path / f"usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
-    address = re.search(r"^([0-9a-f]+) T main$", run("nm", BINARY), re.M)[1]
+    listed = run("nm", BINARY)
+    address = re.search(r"^([0-9a-f]+) T main$", listed, re.M)[1]
+    # The function has two names.
+    names = set(re.findall(rf"^{address} T (\w+)$", listed, re.M))
+    assert run("addr2line", "--functions", "--exe", symbols, address).splitlines()[0] in names
     # The stripped program names nothing.
-    assert run("addr2line", "--functions", "--exe", symbols, address).startswith("main\n")
-    assert not run("addr2line", "--functions", "--exe", program, address).startswith("main\n")
+    assert run("addr2line", "--functions", "--exe", program, address).splitlines()[0] not in names
 
 
 def test_a_rehearsal_is_marked_everywhere_and_passes_for_no_release(rehearsed, workshop, tmp_path):
