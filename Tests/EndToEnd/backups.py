@@ -45,7 +45,7 @@ class Machine:
     def __init__(self, home: Path):
         self.home = home
         home.mkdir(mode=0o755)
-        for name in ("conf.d", "etc/conf.d", "log", "lock", "spool", "repository", "dumps"):
+        for name in ("conf.d", "pgbackrest/conf.d", "log", "lock", "spool", "repository", "dumps"):
             (home / name).mkdir(parents=True)
         shutil.copytree(FILES, home / "checkout/deploy/backup")
         # No test cuts the power, so nothing has to be on the disk.
@@ -56,15 +56,16 @@ class Machine:
             "/var/lib/postgresql/15/main": str(self.cluster.data),
             "/var/lib/postgresql/15": str(home),
             "/etc/postgresql/15/main": str(home),
-            "/etc/pgbackrest": f"{home}/etc",
+            # Its name has to be in the archive command: pgBackRest looks.
+            "/etc/pgbackrest": f"{home}/pgbackrest",
             "/var/lib/pgbackrest": f"{home}/repository",
             "/var/backups/pinledger": f"{home}/dumps",
         }
         for file in (home / "checkout/deploy/backup").iterdir():
             file.write_text(self.here(file.read_text()))
         self.environment = {
-            "PGBACKREST_CONFIG": f"{home}/etc/pgbackrest.conf",
-            "PGBACKREST_CONFIG_INCLUDE_PATH": f"{home}/etc/conf.d",
+            "PGBACKREST_CONFIG": f"{home}/pgbackrest/pgbackrest.conf",
+            "PGBACKREST_CONFIG_INCLUDE_PATH": f"{home}/pgbackrest/conf.d",
             "PGBACKREST_LOG_PATH": f"{home}/log",
             "PGBACKREST_LOCK_PATH": f"{home}/lock",
             "PGBACKREST_SPOOL_PATH": f"{home}/spool",
@@ -227,7 +228,9 @@ class Site:
         yield
         self.is_whole = True
 
-    def start_node(self, machine: Machine, *, state: Path | None = None) -> tuple[Process, API]:
+    def start_node(
+        self, machine: Machine, *, state: Path | None = None, options: list[str] | None = None
+    ) -> tuple[Process, API]:
         """The node, with its state directory or a copy of that."""
         port = free_port()
         database = machine.cluster.conninfo("pinledger", "pinledger")
@@ -241,7 +244,7 @@ class Site:
             "--listen",
             f"127.0.0.1:{port}",
         ]
-        node = Process(log, [*arguments, "--state-directory", str(state or self.state)], port)
+        node = Process(log, [*arguments, *(options or []), "--state-directory", str(state or self.state)], port)
         api = API(port, self.token)
         self.nodes.append(node)
         node.spawn()

@@ -63,7 +63,7 @@ def test_everything_in_the_repository_is_encrypted(site):
     # What OpenSSL's passphrase encryption begins with.
     assert [str(file) for file in files if file.stat().st_size and not file.read_bytes().startswith(b"Salted__")] == []
     assert "cipher: aes-256-cbc" in site.primary.run(blocks("Verify")[0][1])
-    passphrase = site.primary.home / "etc/conf.d/passphrase.conf"
+    passphrase = site.primary.home / "pgbackrest/conf.d/passphrase.conf"
     assert passphrase.stat().st_mode & 0o777 == 0o600
     right = passphrase.read_text()
     passphrase.write_text("[global]\nrepo1-cipher-pass=another\n")

@@ -556,7 +556,9 @@ def test_every_query_is_about_metrics_and_labels_of_the_handbook():
 def test_the_schedule_runs_commands_of_the_handbook():
     scheduled = [line.split(None, 5)[5] for line in (DEPLOY / "backup/crontab").read_text().splitlines() if line[:1].isdigit()]
     shown = [line for name in ("Set up", "Back up", "Verify") for _, block in handbook.blocks("backup", name) for line in commands(block)]
-    assert len(scheduled) == 5 and set(scheduled) <= set(shown)
+    # In a cluster one machine of three runs them.
+    once = "/etc/pgbackrest/on-primary "
+    assert len(scheduled) == 5 and [line for line in scheduled if not line.startswith(once) or line.removeprefix(once) not in shown] == []
 
 
 def test_the_vectors_fit_their_schema():

@@ -17,7 +17,8 @@ import urllib.request
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROGRAMS = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy"}
+BACKUP = HERE.parent / "backup"
+PROGRAMS = {"patroni": "patroni", "etcd": "etcd-server", "haproxy": "haproxy", "pgbackrest": "pgbackrest"}
 PORTS = ("postgres_port", "rest_port", "etcd_client_port", "etcd_peer_port")
 #: Below the ports that the system gives to outgoing connections.
 FIRST_PORT, LAST_PORT = 20_000, 32_000
@@ -35,7 +36,7 @@ def read(directory: Path) -> configparser.ConfigParser:
 
 
 def machines(config: configparser.ConfigParser) -> list[str]:
-    return [section for section in config.sections() if section != "cluster"]
+    return [section for section in config.sections() if section not in ("cluster", "pgbackrest")]
 
 
 def find(program: str) -> str | None:
@@ -81,6 +82,9 @@ def prepare(directory: Path) -> None:
         "network": "127.0.0.1/32", "host_kind": "host", "ssl": "off", "ssl_cert_file": "", "ssl_key_file": "",
         "watchdog": "off", "role_password": secrets.token_urlsafe(18),
     })  # fmt: skip
+    config["pgbackrest"].update({
+        "repo1-cipher-pass": secrets.token_urlsafe(36), "repo1-path": str(directory / "repository"),
+    })  # fmt: skip
     names = machines(config)
     ports = iter(free_ports(len(PORTS) * len(names) + 2))
     for machine in names:
@@ -88,13 +92,15 @@ def prepare(directory: Path) -> None:
         config[machine].update({name: str(next(ports)) for name in PORTS} | {
             "host": "127.0.0.1", "binaries": str(binaries), "data_directory": str(home / "data"),
             "etcd_directory": str(home / "etcd"), "socket_directory": str(home),
-            "password_file": str(home / "pgpass"),
+            "password_file": str(home / "pgpass"), "pgbackrest_directory": str(home / "pgbackrest"),
+            "account": account_name(),
         })  # fmt: skip
     cluster.update({"haproxy_primary_port": str(next(ports)), "haproxy_standby_port": str(next(ports))})
     path = directory / "cluster.ini"
     path.touch(mode=0o600)
     with path.open("w") as file:
         config.write(file)
+    own(path)
 
 
 # MARK: Processes
@@ -124,6 +130,10 @@ def account() -> dict:
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
 
 
+def account_name() -> str:
+    return pwd.getpwuid(account().get("user", os.geteuid())).pw_name
+
+
 def own(path: Path) -> None:
     if given := account():
         os.chown(path, given["user"], given["group"])
@@ -139,23 +149,48 @@ def spawn(directory: Path, name: str, arguments: list[str]) -> None:
     with (directory / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [program, *arguments[1:]], cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            env=environment | {"HOME": str(directory)}, start_new_session=True, **account(),
+            env=environment | pgbackrest_environment(directory) | {"HOME": str(directory)}, start_new_session=True, **account(),
         )  # fmt: skip
+
+
+def pgbackrest_environment(home: Path) -> dict[str, str]:
+    """Where pgBackRest of a machine finds what it has in /etc, /run and /var on a machine of its own."""
+    place = home / "pgbackrest"
+    return {
+        "PGBACKREST_CONFIG_PATH": str(place), "PGBACKREST_LOCK_PATH": str(place / "lock"), "PGBACKREST_LOG_LEVEL_FILE": "off",
+    }  # fmt: skip
+
+
+def install(directory: Path, machine: str) -> None:
+    """Writes a machine's configuration, and gives it to what runs the programs."""
+    home = directory / machine
+    place = home / "pgbackrest"
+    place.mkdir(exist_ok=True, mode=0o755, parents=True)
+    subprocess.run([HERE / "render", directory / "cluster.ini", machine, home], check=True)
+    shutil.copy(home / "pgbackrest.conf", place)
+    for script in (*BACKUP.iterdir(), HERE / "make-standby"):
+        if os.access(script, os.X_OK):
+            shutil.copy(script, place)
+    for path in (home, place, *home.glob("*.yml"), *home.glob("*.cfg"), *home.glob("*.conf"), *place.iterdir()):
+        own(path)
+
+
+def start_patroni(directory: Path, machine: str) -> None:
+    home = directory / machine
+    spawn(home, "patroni", ["patroni", str(home / "patroni.yml")])
 
 
 def start_programs(directory: Path) -> None:
     config = read(directory)
+    repository = directory / "repository"
+    repository.mkdir(exist_ok=True, mode=0o750)
+    own(repository)
     for machine in machines(config):
         home = directory / machine
-        home.mkdir(exist_ok=True, mode=0o755)
-        own(home)
-        subprocess.run([HERE / "render", directory / "cluster.ini", machine, home], check=True)
-        for name in ("etcd.yml", "patroni.yml", "haproxy.cfg"):
-            own(home / name)
+        install(directory, machine)
         spawn(home, "etcd", ["etcd", "--config-file", str(home / "etcd.yml")])
     for machine in machines(config):
-        home = directory / machine
-        spawn(home, "patroni", ["patroni", str(home / "patroni.yml")])
+        start_patroni(directory, machine)
     # One is enough on one machine. It works outside the three.
     home = directory / "haproxy"
     home.mkdir(exist_ok=True, mode=0o755)
@@ -241,6 +276,18 @@ def make_database(directory: Path) -> None:
     psql(directory, f"CREATE ROLE {ROLE} LOGIN PASSWORD '{password}';\nCREATE DATABASE {DATABASE};")
 
 
+def make_repository(directory: Path) -> None:
+    """The stanza, without which nothing can be archived."""
+    config = read(directory)
+    primary = next(machine for machine, role in state(config).items() if role == "primary")
+    done = subprocess.run(
+        ["pgbackrest", "--stanza=pinledger", "stanza-create"], cwd=directory / primary, capture_output=True, text=True,
+        env=os.environ | pgbackrest_environment(directory / primary), timeout=120, **account(),
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise SystemExit(f"pgbackrest: {done.stdout}{done.stderr}")
+
+
 # MARK: Commands
 
 def start(arguments: list[str]) -> int:
@@ -278,6 +325,7 @@ def start(arguments: list[str]) -> int:
         start_programs(directory)
         wait_until_whole(directory, options.seconds)
         make_database(directory)
+        make_repository(directory)
         describe(directory)
         if options.detach:
             return 0
@@ -307,6 +355,8 @@ The superuser, for `pinledger migrate --grant-to {ROLE}`:
 
 Look:         patronictl -c {first} list
 Switch over:  patronictl -c {first} switchover
+Back up:      {" ".join(f"{name}={value}" for name, value in pgbackrest_environment(first.parent).items())} \\
+              pgbackrest --stanza=pinledger backup   (as {account_name()}, and of the primary's machine)
 Stop:         {HERE}/stop {directory}""",
         flush=True,
     )
@@ -315,20 +365,25 @@ Stop:         {HERE}/stop {directory}""",
 def end(directory: Path, *, removes: bool) -> None:
     """haproxy first, then Patroni with PostgreSQL, then etcd; what is left after that is killed."""
     for program, seconds in (("haproxy", 5), ("patroni", 30), ("etcd", 10)):
-
-        def left(program: str = program) -> list[int]:
-            found = processes_of(directory).items()
-            return [process for process, command in found if f"/{program}" in command.split(".yml")[0]]
-
-        for process in left():
-            signal_process(process, signal.SIGTERM)
-            signal_process(process, signal.SIGCONT)
-        deadline = time.monotonic() + seconds
-        while left() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        end_program(directory, program, seconds)
     kill(directory)
     if removes:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def end_program(directory: Path, program: str, seconds: float) -> None:
+    """SIGTERM to a program of every machine, or of one: Patroni ends its PostgreSQL first."""
+
+    def left() -> list[int]:
+        found = processes_of(directory).items()
+        return [process for process, command in found if f"/{program}" in command.split(".yml")[0]]
+
+    for process in left():
+        signal_process(process, signal.SIGTERM)
+        signal_process(process, signal.SIGCONT)
+    deadline = time.monotonic() + seconds
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def kill(directory: Path) -> None:

@@ -86,7 +86,7 @@ def blocks(name: str, heading: str) -> list[tuple[str, str]]:
     assert start, f"there is no heading {heading!r}"
     end = re.compile(r"^#+ ", re.M).search(blank, start.end())
     section = page[start.end() : end.start() if end else len(page)]
-    return re.findall(r"^```sh (database|node)\n(.*?)^```$", section, re.M | re.S)
+    return re.findall(r"^```sh (database|node|root)\n(.*?)^```$", section, re.M | re.S)
 
 
 def commands(block: str) -> list[str]:
