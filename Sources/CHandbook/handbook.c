@@ -100,6 +100,10 @@ static const unsigned char high_availability[] = {
 #embed "pages/high-availability.md"
 };
 
+static const unsigned char regions[] = {
+#embed "pages/regions.md"
+};
+
 static const unsigned char access[] = {
 #embed "pages/access.md"
 };
@@ -195,6 +199,7 @@ static const struct handbook_text pages[] = {
     {"packages", packages, sizeof packages},
     {"containers", containers, sizeof containers},
     {"high-availability", high_availability, sizeof high_availability},
+    {"regions", regions, sizeof regions},
     {"access", access, sizeof access},
     {"sign-in", sign_in, sizeof sign_in},
     {"changes", changes, sizeof changes},

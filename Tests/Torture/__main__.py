@@ -29,6 +29,7 @@ import migrating  # noqa: E402
 import network  # noqa: E402
 import order  # noqa: E402
 import patroni  # noqa: E402
+import region_faults  # noqa: E402
 import servers  # noqa: E402
 import smuggling  # noqa: E402
 import starting  # noqa: E402
@@ -44,7 +45,7 @@ CI = ("F01+F02", "F04-loss", "F04-switch", "F31")
 MODULES = (
     kill, failover, lost_switch, keys, disk, network, clocks, clients, malformed, smuggling, order, starting,
     corruption, upgrade, patroni, urgent, clock_ahead, issue_times, servers, fleet, cut_off,
-    migrating,
+    migrating, region_faults,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import configparser
+import contextlib
 import os
 import signal
 import subprocess
@@ -37,8 +38,11 @@ class Machines:
         stage.on_exit(self.switchboard.close)
         self._configure(settings)
         self.names = local.machines(self.config)
-        self._run("--detach")
+        self._start()
         self.home = self.directory
+
+    def _start(self) -> None:
+        self._run("--detach")
 
     def _run(self, option: str) -> None:
         done = subprocess.run(
@@ -74,6 +78,10 @@ class Machines:
             subprocess.run(["cp", "-r", str(self.directory), keep], check=False)
         local.kill(self.directory)
         subprocess.run(["rm", "-rf", str(self.directory)], check=False)
+
+    def place(self, machine: str) -> contextlib.AbstractContextManager:
+        """In which a machine's programs are started."""
+        return contextlib.nullcontext()
 
     def tail(self) -> str:
         logs = sorted(self.directory.glob("*/patroni.log"))
@@ -140,9 +148,9 @@ class Machines:
             self.send(machine, signal.SIGKILL, *programs)
             time.sleep(0.02)
 
-    def start_again(self) -> None:
-        """What was killed."""
-        local.start_programs(self.directory)
+    def start_again(self, *names: str) -> None:
+        """What was killed, of all machines or of some."""
+        local.start_programs(self.directory, list(names), self.place)
 
     # MARK: Connecting, as with ``Cluster``
 

@@ -2,6 +2,7 @@
 
 import argparse
 import configparser
+import contextlib
 import json
 import os
 import pwd
@@ -180,22 +181,26 @@ def start_patroni(directory: Path, machine: str) -> None:
     spawn(home, "patroni", ["patroni", str(home / "patroni.yml")])
 
 
-def start_programs(directory: Path) -> None:
+def start_programs(directory: Path, names: list[str] | None = None, place=contextlib.nullcontext) -> None:
+    """Those of all machines, or of some, that do not run. `place`: a context in which a machine's programs are started."""
     config = read(directory)
+    names = names or machines(config)
     repository = directory / "repository"
     repository.mkdir(exist_ok=True, mode=0o750)
     own(repository)
-    for machine in machines(config):
+    for machine in names:
         home = directory / machine
         install(directory, machine)
-        spawn(home, "etcd", ["etcd", "--config-file", str(home / "etcd.yml")])
-    for machine in machines(config):
-        start_patroni(directory, machine)
+        with place(machine):
+            spawn(home, "etcd", ["etcd", "--config-file", str(home / "etcd.yml")])
+    for machine in names:
+        with place(machine):
+            start_patroni(directory, machine)
     # One is enough on one machine. It works outside the three.
     home = directory / "haproxy"
     home.mkdir(exist_ok=True, mode=0o755)
     own(home)
-    shutil.copy2(directory / machines(config)[0] / "haproxy.cfg", home / "haproxy.cfg")
+    shutil.copy2(directory / names[0] / "haproxy.cfg", home / "haproxy.cfg")
     own(home / "haproxy.cfg")
     spawn(home, "haproxy", ["haproxy", "-db", "-f", str(home / "haproxy.cfg")])
 
@@ -204,10 +209,10 @@ def state(config: configparser.ConfigParser) -> dict[str, str]:
     """What each machine's Patroni says that it is: primary, synchronous, replica; not there where it says nothing."""
     found = {}
     for machine in machines(config):
-        port = config[machine]["rest_port"]
+        address = f"{config[machine]['host']}:{config[machine]['rest_port']}"
         for role in ("primary", "synchronous", "replica"):
             try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/{role}", timeout=2):
+                with urllib.request.urlopen(f"http://{address}/{role}", timeout=2):
                     found[machine] = role
                     break
             except OSError:
@@ -217,8 +222,9 @@ def state(config: configparser.ConfigParser) -> dict[str, str]:
 
 def followers(config: configparser.ConfigParser, primary: str) -> int:
     """How many machines stream from the primary. One that was primary itself is a replica before it follows anyone."""
+    address = f"{config[primary]['host']}:{config[primary]['rest_port']}"
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{config[primary]['rest_port']}/patroni", timeout=2) as answer:
+        with urllib.request.urlopen(f"http://{address}/patroni", timeout=2) as answer:
             return sum(one.get("state") == "streaming" for one in json.load(answer).get("replication", []))
     except (OSError, ValueError):
         return 0
