@@ -12,6 +12,7 @@ SHELL := /bin/bash
 SWIFT_FLAGS := --explicit-target-dependency-import-check error --traits Geo --disable-xctest
 SWIFT_FLAGS += $(if $(DEBUG_INFO),,--disable-index-store -debug-info-format none)
 PROGRAM := .build/debug/pinledger
+TEST_PACKAGES := --tests
 # The formatter holds every file open that it is given: shells allow 1024.
 SWIFT_FILES := find Package.swift Sources Tests -name '*.swift' -print0
 # The recipes' own Python is a virtual environment; Swift prints colours only to people.
@@ -33,6 +34,7 @@ release: ## Builds and signs all files of a release in dist (REHEARSE=1: of what
 test: test-build ## Builds and runs every test that a change must not break
 	Tests/run
 
+test-all: TEST_PACKAGES := --all-tests
 test-all: lint test-build ## Also runs sweeps over all operations, real time, packages, all faults, each loop at full depth
 	Tests/run --all
 
@@ -43,7 +45,7 @@ build: packages
 	swift build --product pinledger $(SWIFT_FLAGS)
 
 test-build:
-	@deploy/install-packages --tests
+	@deploy/install-packages $(TEST_PACKAGES)
 	swift build --build-tests $(SWIFT_FLAGS)
 
 packages:

@@ -47,9 +47,9 @@ class Key:
 class TLSServer:
     """Answers every request with 200; `serve(key)` changes what it presents from the next connection on."""
 
-    def __init__(self, key: Key, address: str = "127.0.0.1"):
+    def __init__(self, key: Key, address: str = "127.0.0.1", port: int = 0):
         self.address = address
-        self.listener = socket.create_server((address, 0))
+        self.listener = socket.create_server((address, port))
         self.port = self.listener.getsockname()[1]
         self.serve(key)
         threading.Thread(target=self._accept, daemon=True).start()
