@@ -150,20 +150,27 @@ package final class ReportQueue: Sendable {
 
     package var outcomes: [Outcome: Int] { self.content.withLock { $0.outcomes } }
 
-    /// Takes a report; false where there is no room. Where all is full, reports that the upstream has put off give way.
+    /// The reason for which a report is not taken.
+    package enum Refusal: Error, Hashable, Sendable {
+        /// Reports of its network fill their part of the queue.
+        case networkIsFull
+        case isFull
+    }
+
+    /// Takes a report. Where all is full, reports that the upstream has put off give way.
     ///
     /// - Parameter network: The part of the internet that it comes from.
-    package func add(_ report: WaitingReport, from network: String) -> Bool {
-        self.content.withLock { content in
+    package func add(_ report: WaitingReport, from network: String) throws(Refusal) {
+        try self.content.withLock { (content) throws(Refusal) in
             let size = report.size
             guard content.shares[network, default: Room()].has(place: size, within: self.share) else {
                 content.outcomes[.turnedAway, default: 0] += 1
-                return false
+                throw .networkIsFull
             }
             while !content.taken.has(place: size, within: self.limit) {
                 guard let place = content.putOff.popLast() else {
                     content.outcomes[.turnedAway, default: 0] += 1
-                    return false
+                    throw .isFull
                 }
                 content.leave(place)
                 content.outcomes[.displaced, default: 0] += 1
@@ -172,7 +179,6 @@ package final class ReportQueue: Sendable {
             let place = Place(report: report, network: network, since: now, due: now)
             content.ready.append(place)
             content.enter(place)
-            return true
         }
     }
 

@@ -262,6 +262,7 @@ def test_a_node_that_only_reads_is_ready_to_serve_and_not_to_write(crowded_serve
             answer = api.get(f"/readyz{use}")
             assert (answer.status, answer.json) == (status, told | {"status": "ready" if status == 200 else "not_ready"})
             operators = API(admin, None).get(f"/readyz{use}")
-            assert operators.status == status and operators.json["position"] >= 3
+            assert operators.status == status and operators.json["position"] >= 3 and "apps" not in operators.json
+            assert API(admin, api.token).get(f"/readyz{use}").json["apps"] >= 1
     finally:
         node.stop()

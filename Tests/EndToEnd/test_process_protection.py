@@ -109,6 +109,23 @@ def test_a_server_that_crashes_says_where_and_ends_at_once():
         server.destroy()
 
 
+def test_an_edge_that_crashes_says_where_and_ends_at_once(server, tmp_path):
+    (tmp_path / "keys.json").write_bytes(API(server.port, None).get("/client/v1/jwks.json").body)
+    port = free_port()
+    edge = Process(
+        tmp_path / "log", ["edge", "serve", "--upstream", f"http://127.0.0.1:{server.port}", "--trusted-keys",
+        str(tmp_path / "keys.json"), "--listen", f"127.0.0.1:{port}"], port)  # fmt: skip
+    edge.spawn()
+    try:
+        edge.wait_until(lambda: API(port, None).get("/healthz").status == 200)
+        edge.process.send_signal(signal.SIGSEGV)
+        assert edge.process.wait(300) == -signal.SIGSEGV
+        edge.process = None
+        assert "pinledger: crashed by SIGSEGV; version" in edge.written(), edge.tail()
+    finally:
+        edge.stop()
+
+
 @pytest.mark.parametrize("prefix", ["", "@"], ids=["a file", "no file"])
 def test_the_service_manager_hears_that_a_node_serves_and_lives(server, prefix, tmp_path):
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -44,8 +44,17 @@ struct EdgeReportRoutes: Sendable {
                 }
             },
             address: "\(address)", body: body)
-        guard self.services.reports.add(report, from: "\(ClientNetwork(of: address))") else {
-            throw Problem(.overloaded, "Too many reports wait to be passed on, of your network or of all.")
+        do throws(ReportQueue.Refusal) {
+            try self.services.reports.add(report, from: "\(ClientNetwork(of: address))")
+        } catch {
+            switch error {
+            // One network's reports are no failure of the edge.
+            case .networkIsFull:
+                var problem = Problem(.tooManyReports, "Too many reports of your network wait to be passed on.")
+                problem.headers[.retryAfter] = "60"
+                throw problem
+            case .isFull: throw Problem(.overloaded, "Too many reports wait to be passed on.")
+            }
         }
         return .json(["queued": true], status: .accepted)
     }

@@ -244,7 +244,7 @@ struct Responder: HTTPResponder {
         switch route.access {
         case .everybody: return nil
         case .optionalToken:
-            guard self.content == .everything, request.headers[.authorization] != nil else { return nil }
+            guard self.content.takesTokens, request.headers[.authorization] != nil else { return nil }
             // A node that cannot tell whether the token is valid gives the public answer.
             do { return try authenticate() } catch {
                 guard [.halted, .upgradeNeeded, .eventsUnsigned, .starting].contains(error.type) else { throw error }

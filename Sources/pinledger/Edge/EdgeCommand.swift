@@ -8,7 +8,7 @@ struct EdgeCommand: AsyncParsableCommand {
         subcommands: [EdgeServeCommand.self, EdgeExportCommand.self, EdgeConfigCommands.self])
 }
 
-struct EdgeServeCommand: AsyncParsableCommand, JoinedArguments {
+struct EdgeServeCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Serve an upstream's documents to clients, without a database and without keys.",

@@ -1,7 +1,7 @@
 import CProcess
 import Foundation
 
-/// A command whose memory holds private keys.
+/// A command whose memory holds private keys, or a server's token for as long as it runs.
 ///
 /// Such a process leaves no copy of its memory behind: see ``ProcessProtection``.
 protocol HoldsKeys {}
