@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from backups import Cluster
 from databases import APP, Database
 from pinledger import API, Answer, eventually, free_port, from_now
 from problems import expect_problem
@@ -183,6 +185,21 @@ def test_a_node_with_the_former_key_halts_only_once_another_node_has_recorded(da
         assert api.payload(APP)["kill_switches"] and api.get("/readyz?for=writes").status == 200
     finally:
         node.stop()
+
+
+def test_commands_on_a_database_of_several_hosts_find_the_primary(own_server, database, new):
+    primary = SimpleNamespace(home=own_server.data / "postgresql", port=5432)
+    standby = Cluster(standby_of=primary)
+    standby.configure(max_connections=own_server.sql("SHOW max_connections"))
+    try:
+        standby.start()
+        several = f"host={standby.home},{primary.home} port={standby.port},{primary.port} dbname={database.name}"
+        assert "up to date" in own_server.cli("migrate", "--database", f"{several} user=postgres").stdout
+        database.connection_string = f"{several} user=pinledger_dev"
+        assert name_of(new) in rewrap(database, new)
+        assert doctor(database, "--kek-file", str(new), status=0)["account"]["detail"].endswith("may write")
+    finally:
+        standby.destroy()
 
 
 def test_the_next_key_needs_the_present_one(database, new):

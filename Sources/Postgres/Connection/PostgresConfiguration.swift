@@ -43,7 +43,7 @@ package struct PostgresConfiguration: Sendable {
     /// `pinledger.require_synchronous`, which the functions that record changes obey.
     package var requiresSynchronousStandby = false
     /// Which of several hosts to use, where the connection string does not say it (`target_session_attrs`).
-    package var preferredServer = PreferredServer.any
+    package var preferredServer: PreferredServer
     /// Whether statements may stay prepared on the server: not behind a transaction pooler.
     package var preparesStatements: Bool
 
@@ -56,6 +56,7 @@ package struct PostgresConfiguration: Sendable {
         idleInTransactionTimeout: Duration? = .seconds(30),
         answerGrace: Duration = .seconds(5),
         sessionSettings: SessionSettings = .startup,
+        preferredServer: PreferredServer = .any,
         preparesStatements: Bool = true
     ) {
         self.connectionString = connectionString
@@ -66,6 +67,7 @@ package struct PostgresConfiguration: Sendable {
         self.idleInTransactionTimeout = idleInTransactionTimeout
         self.answerGrace = answerGrace
         self.sessionSettings = sessionSettings
+        self.preferredServer = preferredServer
         self.preparesStatements = preparesStatements
     }
 

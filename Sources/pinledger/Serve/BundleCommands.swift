@@ -64,7 +64,7 @@ struct BundleOptions: ParsableArguments {
         let database = try self.file.database(self.database)
         let configuration = PostgresConfiguration(
             connectionString: database, applicationName: "pinledger bundles", statementTimeout: nil,
-            idleInTransactionTimeout: nil)
+            idleInTransactionTimeout: nil, preferredServer: .readWrite)
         do {
             let connection = try await PostgresConnection.connect(configuration)
             let pool = PostgresPool(configuration: configuration)

@@ -213,7 +213,7 @@ struct DoctorCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
             }
             let configuration = PostgresConfiguration(connectionString: text)
             do {
-                let connection = try await PostgresConnection.connect(configuration)
+                let connection = try await self.connection(configuration)
                 guard try await connection.hasItsSettings() else {
                     return (
                         nil, Finding(subject: subject, verdict: .fail, detail: Pooler.message, advice: Pooler.advice)
@@ -249,6 +249,17 @@ struct DoctorCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
                 nil,
                 Finding(subject: subject, verdict: .fail, detail: ErrorText.sentence(for: error))
             )
+        }
+    }
+
+    /// A connection to the server that a node would record in, or to any where that one does not answer.
+    private func connection(
+        _ configuration: PostgresConfiguration
+    ) async throws(PostgresError) -> PostgresConnection {
+        var primary = configuration
+        primary.preferredServer = self.isReadOnly ? .preferStandby : .readWrite
+        do { return try await PostgresConnection.connect(primary) } catch {
+            return try await PostgresConnection.connect(configuration)
         }
     }
 

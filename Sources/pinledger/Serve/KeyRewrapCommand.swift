@@ -96,7 +96,7 @@ struct KeyRewrapCommand: AsyncParsableCommand, HoldsKeys {
         let connection = try await PostgresConnection.connect(
             PostgresConfiguration(
                 connectionString: database, applicationName: "pinledger key rewrap", statementTimeout: .seconds(60),
-                lockTimeout: .seconds(10)))
+                lockTimeout: .seconds(10), preferredServer: .readWrite))
         let isRehearsal = self.dryRun
         let (oldBatch, newBatch) = (try BatchKey(old), try BatchKey(new))
         let (oldSnapshot, newSnapshot) = (try SnapshotKey(old), try SnapshotKey(new))

@@ -33,7 +33,7 @@ struct MigrateCommand: AsyncParsableCommand {
         let database = try self.file.database(self.database)
         // Building an index on a large table takes long. Another migrator is waited for; each attempt's other locks are taken at once.
         let configuration = PostgresConfiguration(
-            connectionString: database, statementTimeout: nil, lockTimeout: .seconds(60))
+            connectionString: database, statementTimeout: nil, lockTimeout: .seconds(60), preferredServer: .readWrite)
         do {
             let connection = try await PostgresConnection.connect(configuration)
             if self.dryRun {
