@@ -197,7 +197,9 @@ def test_commands_on_a_database_of_several_hosts_find_the_primary(own_server, da
         assert "up to date" in own_server.cli("migrate", "--database", f"{several} user=postgres").stdout
         database.connection_string = f"{several} user=pinledger_dev"
         assert name_of(new) in rewrap(database, new)
-        assert doctor(database, "--kek-file", str(new), status=0)["account"]["detail"].endswith("may write")
+        assert doctor(database, "--kek-file", str(new), status=0)["database"]["verdict"] == "ok"
+        database.connection_string = f"host={standby.home} port={standby.port} dbname={database.name} user=pinledger_dev"
+        assert "no primary answers" in doctor(database, "--kek-file", str(new), status=1)["database"]["detail"]
     finally:
         standby.destroy()
 

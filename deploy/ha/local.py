@@ -357,7 +357,7 @@ def describe(directory: Path) -> None:
 or through haproxy:
   {conninfo(directory, through="primary")}
 The superuser, for `pinledger migrate --grant-to {ROLE}`:
-  {conninfo(directory, user="postgres")} target_session_attrs=read-write
+  {conninfo(directory, user="postgres")}
 
 Look:         patronictl -c {first} list
 Switch over:  patronictl -c {first} switchover

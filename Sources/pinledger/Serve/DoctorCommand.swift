@@ -229,10 +229,17 @@ struct DoctorCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
                             advice: "Use PostgreSQL 14 or later.")
                     )
                 }
-                return (
-                    connection,
-                    Finding(subject: subject, verdict: .ok, detail: "\(version), \(configuration.redactedDescription)")
-                )
+                let detail = "\(version), \(configuration.redactedDescription)"
+                let isStandby = (try? await connection.query("SELECT pg_is_in_recovery()").only.bool(0)) == true
+                guard !isStandby || self.isReadOnly else {
+                    return (
+                        connection,
+                        Finding(
+                            subject: subject, verdict: .fail, detail: "\(detail): a standby, and no primary answers",
+                            advice: "Name the primary too: a standby records nothing.")
+                    )
+                }
+                return (connection, Finding(subject: subject, verdict: .ok, detail: detail))
             } catch  where Pooler.isReason(for: error) {
                 return (nil, Finding(subject: subject, verdict: .fail, detail: Pooler.message, advice: Pooler.advice))
             } catch {
