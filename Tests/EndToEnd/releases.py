@@ -77,10 +77,14 @@ class Workshop:
         (programs / "swift").write_text(
             f'#!/bin/sh\n[ "$1" = build ] || exec {shutil.which("swift")} "$@"\n'
             f"mkdir -p .build-package/release && ln -sf {BINARY} .build-package/release/pinledger\n"
+            'eval "${DURING_BUILD:-}"\n'
         )
-        (programs / "swift").chmod(0o755)
+        # Compression takes minutes, and changes nothing else.
+        (programs / "dpkg-deb").write_text(f'#!/bin/bash\nexec {shutil.which("dpkg-deb")} "${{@/#-Zxz/-Znone}}"\n')
+        for name in ("swift", "dpkg-deb"):
+            (programs / name).chmod(0o755)
         self.environment = {
-            "PATH": f"{programs}:{os.environ['PATH']}", "COMPRESSION": "none", "CONTAINERS_REGISTRIES_CONF": str(registry.trusted),
+            "PATH": f"{programs}:{os.environ['PATH']}", "CONTAINERS_REGISTRIES_CONF": str(registry.trusted),
         }  # fmt: skip
 
     def copy(self, name: str) -> Tree:
@@ -90,10 +94,12 @@ class Workshop:
         shutil.copytree(self.tree.root, copy.root, symlinks=True)
         return copy
 
-    def release(self, tree: Tree) -> Path:
-        done = tree.release(
-            RELEASE_KEY=self.key.fingerprint, GNUPGHOME=str(self.key.home), BASE_IMAGE=self.registry.base_by_digest, **self.environment
-        )  # fmt: skip
+    def make(self, tree: Tree, **variables: str) -> subprocess.CompletedProcess:
+        given = {"RELEASE_KEY": self.key.fingerprint, "GNUPGHOME": str(self.key.home), "BASE_IMAGE": self.registry.base_by_digest}
+        return tree.release(**given | self.environment | variables)
+
+    def release(self, tree: Tree, **variables: str) -> Path:
+        done = self.make(tree, **variables)
         assert done.returncode == 0, done.stdout + done.stderr
         return tree.root / "dist" / self.version
 
@@ -103,9 +109,3 @@ class Workshop:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return tree.root / "dist" / f"{self.version}~rehearsal"
-
-
-def page_commands(number: int) -> str:
-    """One of the blocks on the page that says how to verify a download."""
-    section = handbook.text("packages").split("\n## Verify a download\n")[1].split("\n## ")[0]
-    return re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)[number]

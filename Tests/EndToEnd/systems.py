@@ -25,8 +25,6 @@ class System:
         # address: daily tests alone make a system
         run("debootstrap", "--variant=minbase", release["VERSION_CODENAME"], root, "http://deb.debian.org/debian")
         shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
-        # Swift reads a program's arguments there.
-        run("mount", "-t", "proc", "proc", root / "proc")
         # Services are not started where there is nothing to run them.
         self.inside("sh", "-c", "printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d")
         # The tests' program uses Swift's libraries of this machine.
@@ -36,6 +34,8 @@ class System:
                 place = root / library.relative_to("/")
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(library.resolve(), place)
+        # Swift reads a program's arguments there. The mount is the last step: a fixture closes only what was made.
+        run("mount", "-t", "proc", "proc", root / "proc")
 
     def close(self) -> None:
         run("umount", self.root / "proc")

@@ -18,8 +18,8 @@ import handbook
 import pytest
 from packages import run
 from pinledger import BINARY
-from release_tree import OpenPGPKey
-from releases import Registry, Workshop, page_commands
+from release_tree import OpenPGPKey, follow, page_commands, save_keys
+from releases import Registry, Workshop
 from systems import System, makes_a_system
 
 pytestmark = [pytest.mark.daily, makes_a_system]
@@ -65,18 +65,12 @@ def rehearsed(workshop) -> Path:
 
 @pytest.fixture
 def download(released, workshop, tmp_path) -> Path:
-    """A release as an operator has it, beside the keys from the repository."""
+    """A release as an operator has it, who has saved the keys from the repository."""
     copy = tmp_path / "download"
     # The files are large: a test that changes one replaces it.
     shutil.copytree(released, copy, copy_function=os.link)
-    shutil.copy(workshop.tree.root / "deploy/release/keys.asc", copy)
+    save_keys(copy, (workshop.tree.root / "deploy/release/keys.asc").read_text())
     return copy
-
-
-def follow(directory: Path, block: int) -> subprocess.CompletedProcess:
-    """Runs a block of the page in a directory."""
-    commands = "set -euo pipefail\n" + page_commands(block)
-    return subprocess.run(["bash", "-c", commands], cwd=directory, capture_output=True, text=True, timeout=1800)
 
 
 def refused(directory: Path, block: int) -> str:
@@ -111,11 +105,24 @@ def architecture() -> str:
     return run("dpkg", "--print-architecture").strip()
 
 
-def test_two_runs_of_one_commit_make_the_same_files_but_for_signatures(workshop, released):
-    again = digests(workshop.release(workshop.copy("another-directory")))
+def test_two_runs_of_one_commit_make_the_same_files_beside_ignored_files_and_other_variables(workshop, released):
+    other = workshop.copy("another-directory")
+    (other.root / ".git/info/exclude").write_text("*.own.yaml\n")
+    for place in ("deploy/kubernetes/chart/templates", "deploy/kubernetes/servers", "deploy/backup", "Sources/pinledger"):
+        (other.root / place / "not.own.yaml").write_text("kind: Secret\n")
+    variables = {"VERSION_SUFFIX": "~own", "MAINTAINER": "Own <own@example.com>", "COMPRESSION": "gzip"}
+    again = digests(workshop.release(other, **variables))
     once = digests(released)
     assert once.keys() == again.keys()
     assert {name for name in once if once[name] != again[name]} <= {"InRelease", "SHA256SUMS.asc", "provenance.json.asc"}
+
+
+def test_a_tree_that_changes_while_a_release_is_made_signs_nothing(workshop):
+    tree = workshop.copy("changing")
+    author = "-c user.name=Other -c user.email=other@example.com -c commit.gpgsign=false"
+    done = workshop.make(tree, DURING_BUILD=f"git -C {tree.root} {author} commit --quiet --allow-empty --message Later")
+    assert done.returncode == 1 and "the tree is no longer as it was at the beginning" in done.stderr, done.stderr
+    assert list((tree.root / "dist").iterdir()) == []
 
 
 def test_a_release_has_every_kind_of_file(workshop, released):
@@ -137,7 +144,7 @@ def test_the_commands_of_the_page_verify_a_release(download):
         if block != IMAGE:
             assert "Good signature" in done.stderr
     listed = {line.split()[1] for line in (download / "SHA256SUMS").read_text().splitlines()}
-    of_signatures = {file.name for file in download.iterdir() if file.suffix == ".asc"} | {"InRelease", "SHA256SUMS", "pinledger.gpg"}
+    of_signatures = {file.name for file in download.iterdir() if file.suffix == ".asc"} | {"InRelease", "SHA256SUMS"}
     assert listed == {file.name for file in download.iterdir()} - of_signatures
 
 
@@ -184,12 +191,13 @@ def test_another_image_is_refused_by_the_digest(workshop, download, rehearsed):
 def in_system(system: System, status: int = 0) -> str:
     """Runs the commands of the page for apt in the system, below /srv/release."""
     (system.root / "etc/apt/apt.conf.d/yes").write_text('APT::Get::Assume-Yes "true";\n')
-    return system.inside("bash", "-c", "set -euo pipefail\ncd /srv/release\n" + page_commands(APT), status=status)
+    return system.inside("bash", "-c", "cd /srv/release\n" + page_commands(APT), status=status)
 
 
 def test_apt_installs_a_release_and_refuses_one_that_was_changed(system, download, workshop):
     place = system.root / "srv/release"
     assert follow(download, SUMS).returncode == 0
+    shutil.copy(download.parent / "home/pinledger.gpg", system.root / "root")
     for name in ("Packages", "InRelease"):
         changed = shutil.copytree(download, place, copy_function=os.link)
         damage(changed / name)
@@ -312,10 +320,9 @@ def test_a_rehearsal_is_marked_everywhere_and_passes_for_no_release(rehearsed, w
     assert bills == [marked, marked]
     copy = tmp_path / "copy"
     shutil.copytree(rehearsed, copy, copy_function=os.link)
-    shutil.copy(workshop.tree.root / "deploy/release/keys.asc", copy)
+    save_keys(copy, (workshop.tree.root / "deploy/release/keys.asc").read_text())
     assert "No public key" in refused(copy, SUMS)
-    shutil.copy(copy / "rehearsal-key.asc", copy / "keys.asc")
-    (copy / "pinledger.gpg").unlink()
+    save_keys(copy, (copy / "rehearsal-key.asc").read_text())
     assert follow(copy, SUMS).returncode == 0
     # Neither leaves anything half made.
     assert [file.name for file in rehearsed.parent.iterdir()] == [marked]

@@ -2,13 +2,17 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
+from pathlib import Path
 
 import handbook
 import pytest
-from release_tree import DATED, OpenPGPKey, Tree
+from release_tree import DATED, OpenPGPKey, Tree, follow, save_keys
 
+SUMS, PROVENANCE = 0, 3
 BASE = "docker.io/library/debian@sha256:" + "0" * 64
 
 
@@ -117,6 +121,97 @@ def test_a_rehearsal_refuses_changes_and_the_key_of_releases(tree):
 make release: the tree has changes that are not committed
 make release: RELEASE_KEY signs no rehearsal: leave it out
 """)  # fmt: skip
+
+
+def test_a_release_refuses_changes_that_git_status_does_not_tell(tree):
+    tree.run("git", "update-index", "--assume-unchanged", "README.md")
+    tree.run("git", "update-index", "--skip-worktree", "LICENSE")
+    tree.edit("README.md", "Pinledger", "Pinledger ")
+    assert tree.run("git", "status", "--porcelain").stdout == ""
+    done = tree.release("--rehearse", RELEASE_KEY="")
+    assert done.returncode == 1 and done.stderr.endswith("--no-skip-worktree): LICENSE README.md\n"), done.stderr
+    assert not (tree.root / "dist").exists()
+
+
+@pytest.fixture
+def key(tmp_path):
+    made = OpenPGPKey(tmp_path / "gnupg")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture
+def files(tmp_path) -> Path:
+    """A directory with what a release signs."""
+    made = tmp_path / "download"
+    made.mkdir()
+    (made / "pinledger_1.2.3-1_amd64.deb").write_text("the package of the release")
+    for name in ("provenance.json", "Release"):
+        (made / name).write_text(f"{name} of the release\n")
+    write_sums(made)
+    return made
+
+
+def write_sums(directory: Path) -> None:
+    sums = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in directory.glob("*.deb"))
+    (directory / "SHA256SUMS").write_text("".join(sums))
+
+
+def sign(directory: Path, key: OpenPGPKey, public: str) -> subprocess.CompletedProcess:
+    keys = directory.parent / "keys.asc"
+    keys.write_text(public)
+    command = [handbook.ROOT / "deploy/release/sign", directory, key.fingerprint, keys]
+    return subprocess.run(command, env=os.environ | {"GNUPGHOME": str(key.home)}, capture_output=True, text=True, timeout=300)
+
+
+needs_gpg = pytest.mark.skipif(not shutil.which("gpg"), reason="needs gpg: deploy/install-packages --tests")
+
+
+@needs_gpg
+def test_a_signature_that_the_committed_keys_do_not_verify_is_refused(files, key, tmp_path):
+    assert sign(files, key, key.public).returncode == 0
+    assert {file.name for file in files.iterdir()} > {"SHA256SUMS.asc", "provenance.json.asc", "InRelease"}
+    for name in ("SHA256SUMS.asc", "provenance.json.asc", "InRelease"):
+        (files / name).unlink()
+    # gpg signs by the newest subkey.
+    key.gpg("--passphrase", "", "--quick-add-key", key.fingerprint, "ed25519", "sign", "never")
+    done = sign(files, key, key.public)
+    assert done.returncode == 1 and "make release: keys.asc does not verify SHA256SUMS.asc" in done.stderr
+    (files / "SHA256SUMS.asc").unlink()
+    assert sign(files, key, key.gpg("--armor", "--export", key.fingerprint)).returncode == 0
+
+
+@needs_gpg
+def test_the_commands_of_the_page_accept_no_key_that_lies_in_the_download(files, key, tmp_path):
+    assert sign(files, key, key.public).returncode == 0
+    save_keys(files, key.public)
+    done = follow(files, SUMS)
+    assert done.returncode == 0 and "Good signature" in done.stderr and ".deb: OK" in done.stdout, done.stderr
+    attacker = OpenPGPKey(tmp_path / "attacker")
+    try:
+        (files / "pinledger_1.2.3-1_amd64.deb").write_text("another package")
+        write_sums(files)
+        for name in ("SHA256SUMS.asc", "provenance.json.asc", "InRelease"):
+            (files / name).unlink()
+        assert sign(files, attacker, attacker.public).returncode == 0
+        for name in ("keys.asc", "pinledger-keys.asc"):
+            (files / name).write_text(attacker.public)
+        attacker.gpg("--export", "--output", str(files / "pinledger.gpg"), attacker.fingerprint)
+        for has_ring in (True, False):
+            done = follow(files, SUMS)
+            assert done.returncode != 0 and "No public key" in done.stderr, done.stderr
+            assert "Good signature" not in done.stderr and "OK" not in done.stdout
+            assert follow(files, PROVENANCE).returncode != 0
+            if has_ring:
+                (files.parent / "home/pinledger.gpg").unlink()
+        # Without any saved keys there is nothing to verify by.
+        (files.parent / "home/pinledger-keys.asc").unlink()
+        done = follow(files, SUMS)
+        assert done.returncode != 0 and "OK" not in done.stdout
+    finally:
+        attacker.close()
 
 
 def test_a_version_without_a_section_or_a_row_is_refused(tree):

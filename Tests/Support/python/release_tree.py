@@ -1,6 +1,7 @@
 """A repository like this one, in which a release is tried: the files as they stand, in one commit."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -72,3 +73,24 @@ class OpenPGPKey:
 
     def close(self) -> None:
         subprocess.run(["gpgconf", "--homedir", self.home, "--kill", "all"], check=True, capture_output=True, timeout=600)
+
+
+def page_commands(number: int) -> str:
+    """One of the blocks on the page that says how to verify a download."""
+    section = handbook.text("packages").split("\n## Verify a download\n")[1].split("\n## ")[0]
+    return re.findall(r"^```sh\n(.*?)^```$", section, re.M | re.S)[number]
+
+
+def follow(directory: Path, block: int) -> subprocess.CompletedProcess:
+    """Runs a block of that page as a person does, whose shell goes on after errors: with the keys in a home directory, in the download."""
+    home = directory.parent / "home"
+    return subprocess.run(
+        ["bash", "-c", page_commands(block)], cwd=directory, env=os.environ | {"HOME": str(home)}, capture_output=True, text=True, timeout=1800
+    )  # fmt: skip
+
+
+def save_keys(directory: Path, public: str) -> None:
+    """Saves the keys where the page says, for a download in a directory."""
+    home = directory.parent / "home"
+    home.mkdir(exist_ok=True)
+    (home / "pinledger-keys.asc").write_text(public)
