@@ -43,6 +43,13 @@ def merged(old, patch):
     return {key: value for key, value in patch.items() if not key.startswith("$")} if isinstance(patch, dict) else patch
 
 
+def grows(old: dict, new: dict) -> bool:
+    """A claim may ask for more, in mebibytes or more, and for nothing else."""
+    rest = [{key: each for key, each in one.items() if key != "resources"} for one in (old, new)]
+    sizes = [int(size[:-2]) << "MGT".index(size[-2]) * 10 for size in (one["resources"]["requests"]["storage"] for one in (old, new))]
+    return rest[0] == rest[1] and sizes[0] <= sizes[1]
+
+
 class ClusterAPI:
     """Objects by plural and name; `seen` has each change of what is there."""
 
@@ -110,6 +117,8 @@ class ClusterAPI:
         fixed = [{key: each for key, each in one.get("spec", {}).items() if key not in CHANGEABLE} for one in (known, changed)]
         if kind == "StatefulSet" and fixed[0] != fixed[1] or kind == "Job" and known["spec"] != changed["spec"]:
             return refusal(422, "Invalid", f"{kind} {name} is invalid: spec: Forbidden: updates to fields that cannot be changed")
+        if kind == "PersistentVolumeClaim" and not grows(known["spec"], changed["spec"]):
+            return refusal(422, "Invalid", f"{kind} {name} is invalid: spec: Forbidden: spec is immutable after creation except resources.requests")
         self.seen.append((method, plural, name))
         return 200, self.keep(plural, changed)
 

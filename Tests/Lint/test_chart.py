@@ -17,7 +17,7 @@ from chart import HELM
 from manifests import DEPLOY, KUBERNETES, OF_OPERATORS, kustomization
 
 pytestmark = pytest.mark.skipif(not HELM.exists(), reason="the wheel with helm is for Linux on x86-64")
-OWN_ANNOTATIONS = re.compile(r"helm\.sh/|checksum/settings$")
+OWN_ANNOTATIONS = re.compile(r"helm\.sh/")
 NODES = {"servers": "pinledger", "readers": "pinledger-reader", "edges": "pinledger-edge"}
 EDGES = {"edges": {"enabled": True}}
 EDGES_ALONE = EDGES | {name: {"enabled": False} for name in ("servers", "readers", "migration", "fsck")}
@@ -227,7 +227,18 @@ def test_every_reference_takes_the_name_that_the_values_give(rendered):
         assert re.search(rf'"(secretName|name)": "{name}"', text), name
     for one in objects:
         text = text.replace(f'"{one["metadata"]["name"]}"', "")
-    assert re.findall(r'"(?:secretName|name)": "pinledger-(?!settings|edge-settings|nodes|fsck)[a-z-]+"', text) == []
+    assert re.findall(r'"(?:secretName|name)": "pinledger-(?!settings|reader-settings|edge-settings|nodes|fsck)[a-z-]+"', text) == []
+
+
+def settings(objects: dict, file: str) -> dict:
+    """The settings in a file of the config maps."""
+    [text] = [one["data"][file] for (kind, _), one in objects.items() if kind == "ConfigMap" and file in one["data"]]
+    return yaml.safe_load(text)
+
+
+def settings_map(template: dict) -> str | None:
+    """The name of the config map with the settings of a pod."""
+    return next((volume["configMap"]["name"] for volume in template["spec"]["volumes"] if volume["name"] == "settings"), None)
 
 
 def test_servers_have_both_keys_while_the_key_is_changed(rendered):
@@ -242,17 +253,20 @@ def test_servers_have_both_keys_while_the_key_is_changed(rendered):
             ("pinledger-kek", "kek", "kek"), ("kek-2", "kek", "next-kek"),
         ]  # fmt: skip
         assert volumes["kek"]["projected"]["defaultMode"] == 0o440
-    settings = objects["ConfigMap", "pinledger-settings"]["data"]
-    assert yaml.safe_load(settings["server.yaml"])["next_kek_file"] == "/run/kek/next-kek"
-    assert "next_kek_file" not in settings["reader.yaml"]
+    assert settings(objects, "server.yaml")["next_kek_file"] == "/run/kek/next-kek"
+    assert "next_kek_file" not in settings(objects, "reader.yaml")
 
 
 def test_settings_are_added_and_restart_the_pods_that_have_them(rendered):
     plain, given = rendered["the chart's own"], rendered["settings"]
-    before, after = (yaml.safe_load(one["ConfigMap", "pinledger-settings"]["data"]["server.yaml"]) for one in (plain, given))
+    before, after = (settings(one, "server.yaml") for one in (plain, given))
     assert after == before | TABLE["settings"]["servers"]["settings"]
-    sums = [{name: one["metadata"].get("annotations", {}).get("checksum/settings") for name, one in pods(each).items()} for each in (plain, given)]
-    assert {name for name in sums[0] if sums[0][name] != sums[1][name]} == {"pinledger"} and sums[0]["pinledger-reader"]
+    named = [{name: settings_map(one) for name, one in pods(each).items()} for each in (plain, given)]
+    assert {name for name in named[0] if named[0][name] != named[1][name]} == {"pinledger"}
+    # Each pod finds the config map with the settings of its template, under a name that no other settings have.
+    for objects, names in zip((plain, given), named, strict=True):
+        assert {name for name in names.values() if name} == {name for kind, name in objects if kind == "ConfigMap"}
+    assert re.fullmatch("pinledger-reader-settings-[0-9a-f]{10}", named[0]["pinledger-reader"])
     server = pods(given)["pinledger"]["spec"]
     assert server["terminationGracePeriodSeconds"] > 120 + 10 and server["volumes"][-1]["name"] == "more"
     assert server["containers"][0]["volumeMounts"][-1]["mountPath"] == "/run/more"

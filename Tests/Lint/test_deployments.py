@@ -478,6 +478,13 @@ def test_the_nightly_check_has_no_key_and_ends_with_what_the_command_says():
     assert "| 10 |" in handbook.text("problems")
 
 
+def test_a_migration_that_fails_keeps_the_logs_that_the_page_reads():
+    # Kubernetes deletes the pod of a job that failed, where it would start again in the same pod.
+    assert pod("pinledger-migrate")["restartPolicy"] == "Never"
+    selector = ",".join("=".join(pair) for pair in manifests.labels("pinledger-migrate").items())
+    assert f"kubectl logs --selector {selector} --prefix" in handbook.text("containers")
+
+
 def test_the_health_check_of_the_image_is_a_file_of_the_package():
     text = (DEPLOY / "image/Containerfile").read_text().replace("\\\n", " ")
     [check] = re.findall(r"^HEALTHCHECK.* CMD (\[.*\])$", text, re.M)

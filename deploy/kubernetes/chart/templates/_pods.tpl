@@ -1,4 +1,4 @@
-{{/* The names of secrets and config maps: those of the manifests, and those of the values. */}}
+{{/* The names of secrets and config maps: those of the manifests, and those of the values and of the chart's settings. */}}
 {{- define "pinledger.names" -}}
 pinledger-database: {{ toJson .Values.database.existingSecret }}
 pinledger-database-owner: {{ toJson .Values.database.ownerExistingSecret }}
@@ -8,9 +8,13 @@ pinledger-batch-key: {{ toJson .Values.batchKey.existingConfigMap }}
 pinledger-checkpoint: {{ toJson .Values.checkpoint.existingConfigMap }}
 pinledger-upstream: {{ toJson .Values.upstream.existingSecret }}
 pinledger-trusted-keys: {{ toJson .Values.trustedKeys.existingConfigMap }}
+{{- $root := . }}
+{{- range $map := include "pinledger.settingsMaps" . | fromJsonArray }}
+{{ $map.name }}: {{ include "pinledger.settingsName" (list $root $map) }}
+{{- end }}
 {{- end }}
 
-{{/* Renames what a reference names: a list of the root, the reference and its key. Names of the chart's own objects stay. */}}
+{{/* Renames what a reference names: a list of the root, the reference and its key. Other names stay. */}}
 {{- define "pinledger.rename" -}}
 {{- $reference := index . 1 }}
 {{- $key := index . 2 }}
@@ -70,7 +74,6 @@ pinledger-trusted-keys: {{ toJson .Values.trustedKeys.existingConfigMap }}
 {{- range $word := $container.args }}
 {{- if hasPrefix "/etc/pinledger/" $word }}
 {{- $settings := include "pinledger.settings" (list $root (base $word)) }}
-{{- include "pinledger.put" (list $metadata "annotations" (dict "checksum/settings" (sha256sum $settings))) }}
 {{- $drain := $settings | fromYaml }}
 {{- /* A pod that is told to stop has the time that its settings give to requests, and more for the rest. */}}
 {{- $needed := add ($drain.drain_delay | default 0) ($drain.drain_timeout | default 0) 60 }}

@@ -14,6 +14,18 @@
 {{- toJson $maps }}
 {{- end }}
 
+{{/* The name of a config map with settings, which has the checksum of its files: a list of the root and the map. Pods keep the settings with which
+they were made: a pod of an earlier template that starts again in the middle of an upgrade, or after a refused one, finds its own. */}}
+{{- define "pinledger.settingsName" -}}
+{{- $root := index . 0 }}
+{{- $map := index . 1 }}
+{{- $texts := list }}
+{{- range $name, $_ := $map.files }}
+{{- $texts = append $texts (include "pinledger.settings" (list $root $name)) }}
+{{- end }}
+{{- printf "%s-%s" $map.name (toJson $texts | sha256sum | trunc 10) }}
+{{- end }}
+
 {{/* A file of settings, those of the values added: a list of the root and the file's name, such as server.yaml. */}}
 {{- define "pinledger.settings" -}}
 {{- $root := index . 0 }}
