@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import stat
-import subprocess
 import tarfile
 from pathlib import Path
 
