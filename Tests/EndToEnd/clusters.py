@@ -30,12 +30,12 @@ from pathlib import Path
 sys.path.append({ha!r})
 import local
 directory, machine = Path({directory!r}), {machine!r}
-verb, unit = sys.argv[1:]
+*verb, unit = sys.argv[1:]
 assert unit == "patroni"
-if verb == "start":
+if verb in (["start"], ["enable", "--now"]):
     local.start_patroni(directory, machine)
 else:
-    assert verb == "stop"
+    assert verb == ["disable", "--now"]
     local.end_program(directory / machine, unit, 120)
 """
 
@@ -76,19 +76,21 @@ class Member:
 
     def run(self, script: str, *, moment: str = MOMENT, is_root: bool = False) -> str:
         """Runs a block of this machine, as PostgreSQL's account or as root."""
+        process = self.begin(script, moment=moment, is_root=is_root)
+        said, _ = process.communicate(timeout=600)
+        assert process.returncode == 0, f"{script}\nended with {process.returncode}:\n{said}\n{self.cluster.tail()}"
+        return said
+
+    def begin(self, script: str, *, moment: str = MOMENT, is_root: bool = False) -> subprocess.Popen:
+        """Runs it in a process group of its own, without waiting for its end."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("PG", "PATRONI_"))}
         environment |= local.pgbackrest_environment(self.home)
-        environment |= {
-            "PATH": self.path, "HOME": str(self.home), "PGUSER": "postgres", "PGHOST": str(self.home),
-            "PGPORT": self.cluster.config[self.name]["postgres_port"],
-        }  # fmt: skip
-        done = subprocess.run(
+        environment |= {"PATH": self.path, "HOME": str(self.home)}
+        return subprocess.Popen(
             ["bash", "-euo", "pipefail", "-c", self.here(script, moment)], cwd=self.cluster.checkout, env=environment,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600,
-            **({} if is_root else local.account()),
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            start_new_session=True, **({} if is_root else local.account()),
         )  # fmt: skip
-        assert done.returncode == 0, f"{script}\nended with {done.returncode}:\n{done.stdout}\n{self.cluster.tail()}"
-        return done.stdout
 
     def root(self, script: str) -> str:
         return self.run(script, is_root=True)

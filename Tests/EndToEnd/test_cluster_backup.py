@@ -1,10 +1,12 @@
 """A cluster of deploy/ha is backed up, loses its primary, all its data, or rows, and is restored under Patroni with the handbook's commands."""
 
 import json
+import os
 import re
+import signal
 
 import pytest
-from backups import Client
+from backups import MOMENT, Client
 from clusters import ClusterSite, blocks
 from handbook import ROOT, commands
 from pinledger import eventually, from_now, host_body
@@ -74,28 +76,65 @@ def wait_for_no_leader(member) -> None:
     eventually(lambda: "Leader" not in member.run("patronictl -c /etc/patroni/config.yml list"), "the end of the lease")
 
 
-def restore(site, how: int, *, save_from=None, moment: str | None = None, timeline: str | None = None):
-    """Follows the page up to a leader that was begun with a backup: with the latest state (0), or with a moment (1)."""
-    stop, away, save, forget, *begin, start = blocks("Restore under Patroni")[:7]
-    cluster = site.cluster
-    for member in cluster.members:
+def take_away(site, *, save_from=None) -> None:
+    """Follows the page up to the restore: Patroni is stopped, no data are left in their place."""
+    keep, stop, away, save = blocks("Restore under Patroni")[:4]
+    site.cluster.members[1].run(keep)
+    for member in site.cluster.members:
         member.root(stop)
         if member.data.exists():
-            member.run(f"rm -rf /var/lib/postgresql/15/lost\n{away}")
+            member.run(away)
+            assert not member.data.exists()
     if save_from:
         save_from.run(save)
-    first = cluster.members[1]
+
+
+def command(how: int, timeline: str | None = None) -> str:
+    """Restores the latest state (0), or a moment (1)."""
+    return blocks("Restore under Patroni")[4:6][how].rstrip("\n") + (f" --target-timeline={timeline}" if timeline else "")
+
+
+def begin(site, first) -> None:
+    """Follows the page from a restored machine to a leader."""
+    forget, start, settings = blocks("Restore under Patroni")[6:9]
+    assert not list(first.data.glob("*.signal")) and "recovery_target" not in (first.data / "postgresql.auto.conf").read_text()
     wait_for_no_leader(first)
     first.run(forget)
-    begin = begin[how].rstrip("\n") + (f" --target-timeline={timeline}" if timeline else "")
-    first.run(begin, **({"moment": moment} if moment else {}))
     first.root(start)
-    assert cluster.wait_for_primary() is first
+    assert site.cluster.wait_for_primary() is first
+    first.run(settings)
+
+
+def restore(site, how: int, *, save_from=None, moment: str = MOMENT, timeline: str | None = None):
+    """Follows the page up to a leader that was begun with a backup."""
+    take_away(site, save_from=save_from)
+    first = site.cluster.members[1]
+    first.run(command(how, timeline), moment=moment)
+    begin(site, first)
     return first
 
 
+def interrupt(first, script: str, moment: str, number: int) -> str:
+    """Begins the restore, and sends its processes a signal in mid-recovery. Returns what it said."""
+    held = first.home / "held"
+    held.unlink(missing_ok=True)
+    process = first.begin(f"exec {script}", moment=moment)
+    eventually(lambda: held.exists() or process.poll() is not None, "the middle of recovery")
+    assert process.poll() is None, process.communicate()[0]
+    # PostgreSQL has a session of its own.
+    os.killpg(process.pid, number)
+    if number == signal.SIGKILL:
+        process.stdout.close()
+        process.wait(120)
+        said = ""
+    else:
+        said, _ = process.communicate(timeout=120)
+    assert process.returncode != 0 and not first.data.exists(), said
+    return said
+
+
 def let_others_in(site, first) -> None:
-    back_up, start = blocks("Restore under Patroni")[8:10]
+    back_up, start = blocks("Restore under Patroni")[10:12]
     first.run(back_up)
     others = {member: len(member.log) for member in site.cluster.others(first)}
     for member in others:
@@ -106,7 +145,7 @@ def let_others_in(site, first) -> None:
 
 def look(site, *, status: int) -> tuple[dict, dict]:
     """What fsck and doctor say, as the page asks them."""
-    fsck, doctor = commands(blocks("Restore under Patroni")[7])
+    fsck, doctor = commands(blocks("Restore under Patroni")[9])
     report = json.loads(site.run(f"{fsck} --output json", site, status=status))
     found = {each["subject"]: each for each in json.loads(site.run(f"{doctor} --output json", site, status=None))}
     return report, found
@@ -228,7 +267,7 @@ def test_all_data_are_lost_and_what_was_archived_is_restored_and_a_lost_kill_swi
         is_halted(site.api, "a backup was restored")
         assert site.client.take(site.api)["kill_switches"]
         site.node.stop()
-        recover = blocks("Restore under Patroni")[10]
+        recover = blocks("Restore under Patroni")[12]
         said = site.run(recover, site)
         lost_from = int(re.search(r"from position (\d+) on\.", said)[1])
         assert lost_from >= kept and "Epoch 1 has begun." in said and said.count("Repeated: ") == 1, said
@@ -288,7 +327,7 @@ def test_a_moment_before_a_wrong_delete_is_restored_under_patroni(site):
         report, found = look(site, status=0)
         assert report["status"] == "clean" and found["memory"]["verdict"] == "fail"
         let_others_in(site, first)
-        said = site.run(blocks("Restore under Patroni")[10], site)
+        said = site.run(blocks("Restore under Patroni")[12], site)
         assert "lost.example.com" in said and "has begun." in said, said
         site.node, site.api = site.start()
         assert "history_restored" in codes(site.node)
@@ -297,4 +336,52 @@ def test_a_moment_before_a_wrong_delete_is_restored_under_patroni(site):
     # What was acknowledged after the moment is lost, and said to be.
     site.acknowledged.write_text("")
     goes_on(site, "kept.example.com")
+    verify(first)
+
+
+def test_a_restore_that_is_killed_leaves_nothing_that_patroni_starts_and_ends_at_its_target_when_run_again(site):
+    cluster = site.cluster
+    change(site, "earlier.example.com")
+    ((moment, segment),) = cluster.execute(
+        "postgres", "SELECT clock_timestamp()::text, pg_walfile_name(pg_current_wal_lsn()) FROM pg_switch_wal()"
+    )
+    change(site, "later.example.com")
+    cluster.member("primary").run("pgbackrest --stanza=pinledger check")
+    first = cluster.members[1]
+    script = command(1, str(int(segment[:8], 16)))
+    with site.taken_apart():
+        end_node(site)
+        take_away(site)
+        # Recovery waits for the segment of the moment.
+        get = first.home / "pgbackrest/archive-get"
+        own = get.read_text()
+        held = first.home / "held"
+        get.write_text(own.replace("\n", f'\nif [ "$1" = {segment} ]; then touch {held}; while :; do sleep 0.1; done; fi\n', 1))
+        interrupt(first, script, moment, signal.SIGKILL)
+        work = first.home / "data.restoring"
+        assert (work / "data/recovery.signal").exists()
+        mark = len(first.log)
+        first.root(START)
+        with cluster.logs():
+            eventually(lambda: "waiting for leader to bootstrap" in first.log[mark:], "Patroni without data")
+        assert "promoted self" not in first.log[mark:] and not first.data.exists()
+        first.root(blocks("Restore under Patroni")[1])
+
+        # The PostgreSQL of the killed one goes on, and is ended by the next one.
+        interrupt(first, script, moment, signal.SIGTERM)
+        assert not work.exists()
+        get.write_text(own)
+        said = first.run(script, moment=moment)
+        assert "recovery stopping before" in said and not work.exists(), said
+        begin(site, first)
+        report, found = look(site, status=0)
+        assert report["status"] == "clean" and found["memory"]["verdict"] == "fail"
+        let_others_in(site, first)
+        said = site.run(blocks("Restore under Patroni")[12], site)
+        assert "later.example.com" in said and "has begun." in said, said
+        site.node, site.api = site.start()
+        document = site.client.take(site.api)
+        assert "earlier.example.com" in str(document) and "later.example.com" not in str(document)
+    site.acknowledged.write_text("")
+    goes_on(site, "earlier.example.com")
     verify(first)

@@ -146,12 +146,17 @@ def spawn(directory: Path, name: str, arguments: list[str]) -> None:
     assert program is not None
     if any(f" {' '.join(arguments[1:])}" in command for command in processes_of(directory).values()):
         return
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PATRONI_", "ETCD_", "PG"))}
     with (directory / f"{name}.log").open("ab") as log:
         subprocess.Popen(
             [program, *arguments[1:]], cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            env=environment | pgbackrest_environment(directory) | {"HOME": str(directory)}, start_new_session=True, **account(),
+            env=environment_of(directory), start_new_session=True, **account(),
         )  # fmt: skip
+
+
+def environment_of(home: Path) -> dict[str, str]:
+    """What a machine's programs get: nothing that leads to another cluster, or to another repository."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PATRONI_", "ETCD_", "PG"))}
+    return inherited | pgbackrest_environment(home) | {"HOME": str(home)}
 
 
 def pgbackrest_environment(home: Path) -> dict[str, str]:
@@ -168,8 +173,10 @@ def install(directory: Path, machine: str) -> None:
     place = home / "pgbackrest"
     place.mkdir(exist_ok=True, mode=0o755, parents=True)
     subprocess.run([HERE / "render", directory / "cluster.ini", machine, home], check=True)
+    # It holds the passphrase.
+    (place / "pgbackrest.conf").touch(mode=0o600)
     shutil.copy(home / "pgbackrest.conf", place)
-    for script in (*BACKUP.iterdir(), HERE / "make-standby"):
+    for script in (*BACKUP.iterdir(), HERE / "make-standby", HERE / "restore-cluster"):
         if os.access(script, os.X_OK):
             shutil.copy(script, place)
     for path in (home, place, *home.glob("*.yml"), *home.glob("*.cfg"), *home.glob("*.conf"), *place.iterdir()):
@@ -288,7 +295,7 @@ def make_repository(directory: Path) -> None:
     primary = next(machine for machine, role in state(config).items() if role == "primary")
     done = subprocess.run(
         ["pgbackrest", "--stanza=pinledger", "stanza-create"], cwd=directory / primary, capture_output=True, text=True,
-        env=os.environ | pgbackrest_environment(directory / primary), timeout=120, **account(),
+        env=environment_of(directory / primary), timeout=120, **account(),
     )  # fmt: skip
     if done.returncode != 0:
         raise SystemExit(f"pgbackrest: {done.stdout}{done.stderr}")
