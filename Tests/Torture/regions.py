@@ -44,6 +44,8 @@ class RegionMachines(Machines):
         self.start_again()
         self.wait_until_whole()
         local.make_database(self.directory)
+        # Without it every archive command fails, and each promotion asks in vain.
+        local.make_repository(self.directory)
 
     def place(self, machine: str) -> contextlib.AbstractContextManager:
         return self._area.inside(machine)
