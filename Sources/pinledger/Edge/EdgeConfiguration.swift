@@ -25,7 +25,7 @@ struct EdgeConfiguration: Sendable {
     /// Seconds from the order to stop to the closing of the listeners.
     let drainDelay: Int
 
-    /// What keeps the settings of the file up to date; nil where there is no file.
+    /// The watch on the configuration file; nil where there is none.
     private(set) var renewal: SettingsRenewal?
 
     /// Reads the settings of an edge that is about to start, from flags and from the file that they or a variable name.

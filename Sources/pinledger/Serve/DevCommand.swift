@@ -19,7 +19,7 @@ struct DevCommand: AsyncParsableCommand, JoinedArguments, HoldsKeys {
             """
     )
 
-    /// What a new database begins with.
+    /// The app and the configuration of a new database.
     struct Example: ParsableArguments {
         @Option(
             help: ArgumentHelp("Remote configuration to import into --app, unless the app exists.", valueName: "file")

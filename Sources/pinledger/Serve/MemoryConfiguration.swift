@@ -7,7 +7,7 @@ import TransparencyLog
 struct MemoryConfiguration: Sendable {
     /// The absolute path of the directory in which the node remembers; nil where it remembers nothing.
     var directory: String?
-    /// What the ledger has to go on from, whatever the node remembers.
+    /// The checkpoint that the ledger has to continue, besides the node's own memory.
     var expected: ExpectedCheckpoint?
     /// True where a node that remembers nothing takes the database's ledger for the right one, and an end that nothing
     /// authenticates gets this node's MAC.

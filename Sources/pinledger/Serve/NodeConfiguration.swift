@@ -99,7 +99,7 @@ struct NodeConfiguration: Sendable {
     /// How long before the end of a certificate or pin it is announced.
     var horizons: Horizons
     var memory: MemoryConfiguration
-    /// What keeps the settings of the file up to date; nil where there is no file.
+    /// The watch on the configuration file; nil where there is none.
     var renewal: SettingsRenewal?
 
     /// Reads the settings of a node that is about to start, from flags and from the file that they or a variable name.

@@ -9,7 +9,7 @@ import Synchronization
 /// Each setting that is read is remembered with its source.
 final class Settings: Sendable {
     let program: Setting.Program
-    /// What flags give.
+    /// The values of flags, as texts.
     let flags: [Setting: [String]]
     private let reader: ConfigReader
     private let source = LastSource()
